@@ -1,0 +1,1 @@
+"""What language-model benchmarks really measure."""
