@@ -1,0 +1,137 @@
+"""Whole files only: atomic writing, hashes and byte-reproducible tables."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = [
+    "atomic",
+    "read_json",
+    "sha256_bytes",
+    "sha256_of",
+    "write_csv",
+    "write_json",
+    "write_parquet",
+    "write_text",
+]
+
+_BLOCK = 1 << 20
+
+
+@contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path in the folder of `path`; rename it on success, remove it on failure.
+
+    The temporary name ends as `path` does, so that writers which look at the suffix behave alike. The folder
+    is made if needed. Readers see the old file, the new file, or none; never half a file.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sha256_of(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Return the SHA-256 of `data` in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Turn numpy scalars and arrays, paths and non-finite numbers into what JSON can hold."""
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        entries = sorted(value) if isinstance(value, set | frozenset) else value
+        return [_plain(entry) for entry in entries]
+    if isinstance(value, Path):
+        return value.as_posix()
+    to_list = getattr(value, "tolist", None)
+    if to_list is not None:
+        return _plain(to_list())
+    raise TypeError(f"cannot write a {type(value).__name__} as JSON")
+
+
+def write_json(value: object, path: str | Path) -> None:
+    """Write `value` as JSON: sorted keys, one space of indent, NaN and infinities as null.
+
+    Mappings, sequences, sets (sorted), paths, numpy scalars and arrays are understood.
+
+    Raises
+    ------
+    TypeError
+        If `value` holds anything else.
+    """
+    text = json.dumps(_plain(value), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_text(text + "\n", path)
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file."""
+    with open(path, encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write `text` as UTF-8 with Unix line ends, whatever the platform."""
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_csv(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write `frame` as CSV without its index, missing values empty; ``.gz`` names are compressed.
+
+    The bytes depend on the content only (the gzip header holds neither a name nor a time).
+    """
+    buffer = io.StringIO()
+    frame.to_csv(buffer, index=False, lineterminator="\n")
+    data = buffer.getvalue().encode("utf-8")
+    with atomic(path) as temporary:
+        if str(path).endswith(".gz"):
+            with (
+                open(temporary, "wb") as raw,
+                gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped,
+            ):
+                zipped.write(data)
+        else:
+            temporary.write_bytes(data)
+
+
+def write_parquet(table: pd.DataFrame | pa.Table, path: str | Path) -> None:
+    """Write a data frame (without its index) or an Arrow table as Parquet, byte-reproducibly."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrow = table if isinstance(table, pa.Table) else pa.Table.from_pandas(table, preserve_index=False)
+    with atomic(path) as temporary:
+        pq.write_table(arrow, temporary, compression="zstd", store_schema=True)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmirt import files
+
+
+def test_atomic_leaves_the_old_file_and_nothing_else_when_the_writer_fails(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "x.txt"
+    files.write_text("old", target)
+
+    def write_half() -> None:
+        with files.atomic(target) as temporary:
+            temporary.write_text("ne")
+            raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError):
+        write_half()
+    assert target.read_text() == "old"
+    assert [path.name for path in target.parent.iterdir()] == ["x.txt"]
+
+
+def test_atomic_keeps_the_suffix(tmp_path: Path) -> None:
+    with files.atomic(tmp_path / "a.csv.gz") as temporary:
+        assert temporary.name.endswith("a.csv.gz")
+        assert temporary.parent == tmp_path
+        temporary.touch()
+
+
+def test_hashes(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"abc" * 1_000_000)
+    assert files.sha256_of(path) == hashlib.sha256(b"abc" * 1_000_000).hexdigest()
+    assert files.sha256_bytes(b"") == hashlib.sha256().hexdigest()
+
+
+def test_json_is_sorted_and_has_no_nan(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    value = {
+        "b": np.float32(0.5),
+        "a": [math.nan, math.inf, np.int8(3), np.bool_(True)],
+        "c": np.array([[1.0, np.nan]]),
+        "d": ("é", Path("p/q"), {"y", "x"}),
+        "e": None,
+    }
+    files.write_json(value, path)
+    text = path.read_text(encoding="utf-8")
+    assert text.index('"a"') < text.index('"b"')
+    assert "NaN" not in text
+    assert "é" in text
+    assert files.read_json(path) == {
+        "a": [None, None, 3, True],
+        "b": 0.5,
+        "c": [[1.0, None]],
+        "d": ["é", "p/q", ["x", "y"]],
+        "e": None,
+    }
+    with pytest.raises(TypeError, match="object"):
+        files.write_json(object(), path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+def test_tables_are_byte_reproducible_and_read_back(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "model": ["a/b", "c@d", "é f"],
+            "outcome": pd.array([1, 0, None], dtype="Int8"),
+            "score": [0.1, np.nan, 1e-300],
+        }
+    )
+    paths = [tmp_path / "one" / name, tmp_path / "two" / name]
+    for path in paths:
+        (files.write_parquet if name.endswith("parquet") else files.write_csv)(frame, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    if name.endswith("parquet"):
+        pd.testing.assert_frame_equal(pd.read_parquet(paths[0]), frame, check_dtype=False)
+    else:
+        read = pd.read_csv(paths[0], dtype={"outcome": "Int8"})
+        pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+    if name.endswith("gz"):
+        assert b"\r" not in gzip.decompress(paths[0].read_bytes())
