@@ -1,0 +1,60 @@
+"""benchmirt: what language-model benchmarks really measure, from outcomes to verdicts.
+
+outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each result has one place, in that order, below
+the folder that the configuration calls `results`:
+
+    <results>/sources/{source}/simulated_*            simulated response tables (their truth: truth/{source}/)
+    <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
+    <results>/matrix/{policy}/                        responses, items, models, coverage; policy: published, honest
+    <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
+    <results>/dimensions/                             consensus, stability, number, labels, item and model statistics
+    <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
+    <results>/figures/{figure}.{png,svg,pdf}
+    <results>/report/index.html                       the page
+    <results>/logs/, benchmarks/                      what each job said; its seconds and memory
+
+A configuration that names its `sources` is a whole study: workflow/schemas/config.schema.json fills in what it leaves
+out. One that names none is laid over config.yaml: the working directory's, or else the one beside this file.
+"""
+
+import os
+
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+if "sources" not in config and os.path.exists("config.yaml"):
+
+    configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/collect.smk"
+include: "workflow/rules/matrix.smk"
+include: "workflow/rules/fit.smk"
+include: "workflow/rules/dimensions.smk"
+include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
+
+
+pathvars:
+    results=STUDY.results,
+    logs="<results>/logs",
+    benchmarks="<results>/benchmarks",
+
+
+report: "workflow/report/workflow.rst"
+
+
+rule all:
+    default_target: True
+    input:
+        "<results>/report/index.html",
+
+
+onsuccess:
+    print(logs.closing(STUDY.results))
+
+
+onerror:
+    print(logs.failures(log))

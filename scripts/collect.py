@@ -1,0 +1,21 @@
+"""Collect one source: read its files strictly and write one outcome table, whatever the format.
+
+In: the source's files. Out: ``shard0.parquet`` (a row per model and item; a missing outcome has a reason),
+one manifest per model, and the source's items and models. A malformed file ends the job with one sentence
+that names file, row, field.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmirt import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+if __name__ == "__main__":
+    logs.start(snakemake)
+    from benchmirt import config, sources
+
+    study = config.load(snakemake.config)
+    sources.collect(study.source(snakemake.wildcards.source), study, Path(snakemake.output.shard).parent)

@@ -1,0 +1,30 @@
+"""Bring all seeds of one fit into one frame, average them there, and find the rotation that is shown.
+
+In: fit records of all seeds, the item table. Out: ``consensus.nc`` with the consensus solution, its
+covariances, the display rotation and the correlation of the display abilities; seeds that did not converge
+are left out and named.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmirt import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+if __name__ == "__main__":
+    logs.start(snakemake)
+    import pandas as pd
+
+    from benchmirt.dimensions import consensus
+    from benchmirt.inference.record import FitRecord
+
+    records = [FitRecord.load(Path(path)) for path in snakemake.input.fits]
+    solution = consensus.build(
+        records,
+        fit=snakemake.wildcards.fit,
+        item_table=pd.read_parquet(snakemake.input.item_table),
+        anchors=snakemake.params.anchors,
+    )
+    consensus.write(solution, Path(snakemake.output[0]))

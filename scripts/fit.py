@@ -1,0 +1,33 @@
+"""Fit one model to one response matrix with one seed.
+
+In: a response matrix, a row of the fits table, the engine's options and the priors. Out: the fit record,
+which holds only what is reproducible, and ``.run.json`` beside it with seconds, peak memory, threads and
+cores.
+"""
+
+from typing import TYPE_CHECKING
+
+from benchmirt import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+if __name__ == "__main__":
+    launched = logs.start(snakemake)
+    from pathlib import Path
+
+    from benchmirt import files, inference, matrix
+
+    row = snakemake.params.fit
+    data = matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"])
+    record = inference.fit(
+        data,
+        engine=row["engine"],
+        dims=row["dims"],
+        seed=int(snakemake.wildcards.seed),
+        options=snakemake.params.options,
+        priors=snakemake.params.priors,
+        threads=snakemake.threads,
+    )
+    record.save(snakemake.output.fit)
+    files.write_json(launched.usage(), snakemake.output.run)

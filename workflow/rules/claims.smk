@@ -1,0 +1,56 @@
+"""Claims: each statement of the claims file is judged from the tables.
+
+in    <results>/matrix/, <results>/dimensions/, as the kind of the claim needs
+out   <results>/claims/{claim}.json (the record), {claim}.csv (its parts); <results>/claims/claims.csv, a row per claim
+steps claim         estimate, interval and verdict of one claim, as published and corrected
+      claims_table  all records in the order of the claims file
+"""
+
+
+rule claim:
+    input:
+        results=lambda w: [f"<results>/{path}" for path in claims.inputs_of(CLAIMS[w.claim], SOURCES)],
+        tables=lambda w: claims.tables_of(CLAIMS[w.claim], STUDY),
+    output:
+        record="<results>/claims/{claim}.json",
+        parts="<results>/claims/{claim}.csv",
+    log:
+        "<logs>/claim/{claim}.log",
+    benchmark:
+        "<benchmarks>/claim/{claim}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500, per_cell=100),
+    params:
+        entry=lambda w: entry_of(w.claim),
+        unconverged=STUDY.claims.get("unconverged", False),
+        simulated=STUDY.simulated,
+        fingerprint=provenance.fingerprint(["claims.evaluate"]),
+    script:
+        "../../scripts/claim.py"
+
+
+rule claims_table:
+    input:
+        expand("<results>/claims/{claim}.json", claim=CLAIMS),
+    output:
+        report(
+            "<results>/claims/claims.csv",
+            caption="../report/claims_table.rst",
+            category="Verdicts",
+        ),
+    log:
+        "<logs>/claims_table.log",
+    benchmark:
+        "<benchmarks>/claims_table.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+    params:
+        fingerprint=provenance.fingerprint(["claims.table"]),
+    script:
+        "../../scripts/claims_table.py"

@@ -1,0 +1,65 @@
+"""Common: the study that the configuration describes, and the few things that several rules ask for."""
+
+import re
+from pathlib import Path
+
+import benchmirt.report as page
+from benchmirt import claims, figures, logs, provenance
+from benchmirt import config as studies
+from benchmirt.errors import InputError
+from benchmirt.files import read_json
+
+try:
+    STUDY = studies.load(config, Path.cwd(), Path(workflow.basedir))
+    CLAIMS = claims.load(STUDY)
+except InputError as fault:
+    raise SystemExit(f"Error: {fault}") from None
+
+SOURCES = [source.name for source in STUDY.sources]
+FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
+KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}
+EM = {key: STUDY.fits["em"][key] for key in ("sweeps", "tolerance")}
+ENGINES = {
+    engine: provenance.fingerprint(["matrix", "inference", f"inference.{engine}"])
+    for engine in ("svi", "em", "nuts")
+}
+
+
+def one_of(names):
+    """Regular expression that matches the given names and nothing else."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def fits_of(*engines):
+    """Names of the fits made by one of the engines."""
+    return [fit for fit, row in FITS.items() if row["engine"] in engines]
+
+
+def seeds(fit):
+    """Files of all seeds of a fit."""
+    return [f"<results>/fits/{fit}/seed{seed}.nc" for seed in FITS[fit]["seeds"]]
+
+
+def matrix(policy):
+    """Files of a response matrix: what `benchmirt.matrix.load` reads."""
+    tables = ("responses", "items", "models")
+    return [f"<results>/matrix/{policy}/{table}.parquet" for table in tables]
+
+
+def memory(base, per_cell=0):
+    """Megabytes that a job asks for: a base, plus bytes per cell of its matrix; twice as much at each new attempt."""
+
+    def needed(wildcards, input, attempt):
+        summary = Path(input[0]).with_name("summary.json") if input else Path()
+        size = read_json(summary) if summary.is_file() else {"models": 0, "items": 0}
+        return int((base + per_cell * size["models"] * size["items"] / 1e6) * 2 ** (attempt - 1))
+
+    return needed
+
+
+wildcard_constraints:
+    source=one_of(SOURCES),
+    policy="published|honest",
+    fit=one_of(FITS),
+    seed=r"\d+",
+    claim=one_of(CLAIMS),

@@ -1,0 +1,38 @@
+"""Matrix: the outcomes of all sources in one response matrix, once per policy.
+
+in    <results>/outcomes/{source}/ of every source
+out   <results>/matrix/{policy}/: responses.parquet (a row per item, a column per model), items.parquet, models.parquet,
+      coverage.csv (who was run on what, and why not), summary.json
+steps matrix    merges the sources, applies the policy and the filters; what is dropped stays in the tables with a reason
+"""
+
+
+rule matrix:
+    input:
+        shards=expand("<results>/outcomes/{source}/shard0.parquet", source=SOURCES),
+        others=expand(
+            "<results>/outcomes/{source}/{table}",
+            source=SOURCES,
+            table=["shard0.manifests.json", "items.parquet", "models.parquet"],
+        ),
+    output:
+        responses="<results>/matrix/{policy}/responses.parquet",
+        item_table="<results>/matrix/{policy}/items.parquet",
+        model_table="<results>/matrix/{policy}/models.parquet",
+        coverage="<results>/matrix/{policy}/coverage.csv",
+        summary="<results>/matrix/{policy}/summary.json",
+    log:
+        "<logs>/matrix/{policy}.log",
+    benchmark:
+        "<benchmarks>/matrix/{policy}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+    params:
+        models=STUDY.models,
+        filter=lambda w: STUDY.filter,
+        fingerprint=provenance.fingerprint(["matrix"]),
+    script:
+        "../../scripts/matrix.py"
