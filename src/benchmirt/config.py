@@ -1,0 +1,607 @@
+"""The study: its configuration, checked before anything runs.
+
+The one source of what may be written is ``workflow/schemas/config.schema.json``. This module fills its
+defaults, turns every violation into a sentence with the full path of the key, and adds the checks that need
+more than one key or a look at the disk. It imports nothing heavy, since it runs whenever the workflow is
+parsed.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmirt.errors import InputError, faults, nearest
+
+__all__ = ["Source", "Study", "claims_table", "dump", "fits_table", "load"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SCHEMA = Path("workflow", "schemas", "config.schema.json")
+_SIMULATED = {
+    "responses": "simulated_responses.csv.gz",
+    "items": "simulated_items.csv",
+    "models": "simulated_models.csv",
+}
+_TYPES = {
+    "object": "a mapping (key: value)",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of outcomes.
+
+    Attributes
+    ----------
+    name
+        Unique in the study and safe in paths.
+    kind
+        ``table`` or ``simulated``.
+    options
+        The source's other keys, defaults filled; paths as they were given.
+    """
+
+    name: str
+    kind: str
+    options: dict[str, Any]
+
+    def files(self, results: str) -> dict[str, str]:
+        """Return the tables to read: ``responses`` and, where there are such, ``items`` and ``models``.
+
+        Parameters
+        ----------
+        results
+            The results folder; simulated tables stand in its ``sources/{name}/``.
+        """
+        if self.kind == "simulated":
+            return {role: f"{results}/sources/{self.name}/{name}" for role, name in _SIMULATED.items()}
+        return {role: self.options[role] for role in ("responses", "items", "models") if role in self.options}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study; see ``workflow/schemas/config.schema.json`` for what the mappings hold.
+
+    Attributes
+    ----------
+    name, title
+        Short name and title.
+    simulated
+        Whether any source is simulated; everything shown must say so then.
+    results
+        The results folder as given.
+    sources
+        In the order of the configuration.
+    models, filter, fits, dimensions, claims, report
+        The sections, defaults filled.
+    full
+        Whether counts are compared with the published ones.
+    raw
+        The complete configuration, defaults filled.
+    base, root
+        The working directory, and the folder that holds the workflow.
+    config_sha256
+        Hash of `raw` without the results folder.
+    """
+
+    name: str
+    title: str
+    simulated: bool
+    results: str
+    sources: tuple[Source, ...]
+    models: dict[str, Any]
+    filter: dict[str, Any]
+    fits: dict[str, Any]
+    dimensions: dict[str, Any]
+    claims: dict[str, Any]
+    report: dict[str, Any]
+    full: bool
+    raw: dict[str, Any]
+    base: Path = field(compare=False)
+    root: Path = field(compare=False)
+    config_sha256: str
+
+    def source(self, name: str) -> Source:
+        """Return the source called `name`.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        for source in self.sources:
+            if source.name == name:
+                return source
+        raise KeyError(name)
+
+    def files(self, source: str) -> dict[str, str]:
+        """Return the tables of a source; see :meth:`Source.files`."""
+        return self.source(source).files(self.results)
+
+    @property
+    def claims_files(self) -> tuple[Path, ...]:
+        """The files with claims, found in the working directory or else beside the workflow."""
+        return tuple(_resource(path, self.base, self.root) for path in self.claims["file"])
+
+
+# -- the schema: defaults and sentences ---------------------------------------------------------------------
+
+
+@functools.cache
+def _schema(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(
+            "the schema of the configuration is missing",
+            file=path,
+            todo="Run from a complete copy of the workflow",
+        )
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return schema
+
+
+def _resolve(schema: Mapping[str, Any], whole: Mapping[str, Any], value: object) -> dict[str, Any]:
+    """Return `schema` with its reference followed and the branch for `value` chosen."""
+    merged = dict(schema)
+    reference = merged.pop("$ref", None)
+    if reference is not None:
+        merged = {**_resolve(whole["$defs"][reference.rpartition("/")[2]], whole, value), **merged}
+    for branch in merged.pop("allOf", []):
+        kind = branch["if"]["properties"]["kind"]["const"]
+        if isinstance(value, Mapping) and value.get("kind") == kind:
+            merged = {**merged, **_resolve(branch["then"], whole, value)}
+    return merged
+
+
+def _fill(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
+    """Return a copy of `value` with defaults filled and whole floats of whole numbers made int."""
+    schema = _resolve(schema, whole, value)
+    if isinstance(value, Mapping):
+        known = schema.get("properties", {})
+        filled = {key: _fill(entry, known.get(key, {}), whole) for key, entry in value.items()}
+        for key, part in known.items():
+            if key not in filled and "default" in part:
+                filled[key] = _fill(copy.deepcopy(part["default"]), part, whole)
+        return filled
+    if isinstance(value, list | tuple):
+        return [_fill(entry, schema.get("items", {}), whole) for entry in value]
+    if isinstance(value, float) and schema.get("type") == "integer" and value.is_integer():
+        return int(value)
+    return value
+
+
+def _key_path(path: Iterable[str | int]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _shown(value: object) -> str:
+    """Describe a value of the configuration as its author wrote it."""
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'the text "{value}"'
+    if isinstance(value, Mapping):
+        return "a mapping with the keys " + ", ".join(map(str, value)) if value else "an empty mapping"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return str(value)
+
+
+def _homes(schema: Mapping[str, Any], whole: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (key, full path) of every key of the sections of the schema."""
+    for key, part in schema.get("properties", {}).items():
+        full = f"{path}.{key}" if path else key
+        yield key, full
+        yield from _homes(part, whole, full)
+
+
+def _unknown(key: str, level: Mapping[str, Any], whole: Mapping[str, Any], at: str) -> str:
+    """Return what to do about an unknown key: the nearest key here, or its right place, or all keys."""
+    here = list(level.get("properties", {}))
+    near = nearest(key, here)
+    if near is not None:
+        return f'Did you mean "{near}"?'
+    elsewhere = [full for name, full in _homes(whole, whole) if name == key and full != f"{at}.{key}"]
+    if len(elsewhere) == 1:
+        return f'Did you mean "{elsewhere[0]}"?'
+    return "Known here: " + ", ".join(here) if here else "Remove it"
+
+
+def _sentences(error: Any, whole: Mapping[str, Any], origin: str) -> Iterator[InputError]:
+    """Turn one violation of the schema into sentences."""
+    where = _key_path(error.absolute_path)
+    value, rule, kind = error.instance, error.validator_value, error.validator
+
+    def fault(what: str, **more: str | None) -> InputError:
+        return InputError(what, file=origin, **{"where": where or None, **more})
+
+    if kind == "additionalProperties" and isinstance(rule, bool):
+        level = _resolve(error.schema, whole, value)
+        for key in value:
+            if key in level.get("properties", {}):
+                continue
+            yield fault(
+                "unknown key",
+                where=_key_path([*error.absolute_path, str(key)]),
+                todo=_unknown(str(key), level, whole, where),
+            )
+    elif kind == "required":
+        for key in rule:
+            if key not in value:
+                full = _key_path([*error.absolute_path, key])
+                near = nearest(key, [k for k in map(str, value) if k not in error.schema["properties"]])
+                todo = f'Did you mean it by "{near}"?' if near else "Add it"
+                yield fault("this key is required and missing", where=full, todo=todo)
+    elif kind == "type":
+        types = [rule] if isinstance(rule, str) else list(rule)
+        todo = None
+        if value is None:
+            todo = "Give it a value, or remove the key to use its default"
+        elif isinstance(value, str) and {"number", "integer"} & set(types) and _is_number(value):
+            todo = f"Write it without quotes and, in YAML, with a decimal point: {float(value)!r}"
+        yield fault("", found=_shown(value), expected=" or ".join(_TYPES[name] for name in types), todo=todo)
+    elif kind == "enum":
+        near = nearest(str(value), [str(choice) for choice in rule])
+        yield fault(
+            "",
+            found=_shown(value),
+            expected="one of " + ", ".join(map(str, rule)),
+            todo=f'Did you mean "{near}"?' if near else None,
+        )
+    elif kind in _BOUNDS:
+        yield fault("", found=_shown(value), expected=f"{_BOUNDS[kind]} {rule}")
+    elif kind in ("minLength", "minItems", "minProperties"):
+        yield fault("", found=_shown(value) if value else "nothing", expected=f"at least {rule}")
+    elif kind == "uniqueItems":
+        twice = sorted({str(entry) for entry in value if value.count(entry) > 1})
+        yield fault("the list names an entry twice", found=", ".join(twice), todo="Remove one of them")
+    else:  # a pattern or alternatives: the schema says in words what it wants
+        yield fault("", found=_shown(value), expected=error.schema["$comment"])
+
+
+_BOUNDS = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check(
+    value: Mapping[str, Any], schema: Mapping[str, Any], whole: Mapping[str, Any], origin: str
+) -> None:
+    """Raise one InputError with every violation of `schema`.
+
+    Raises
+    ------
+    InputError
+        If there is any.
+    """
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator({**schema, "$defs": whole["$defs"]})
+    found = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
+    told = [sentence for error in found for sentence in _sentences(error, whole, origin)]
+    if told:
+        raise faults(list({str(sentence): sentence for sentence in told}.values()))
+
+
+# -- checks beyond the schema -------------------------------------------------------------------------------
+
+
+def _resource(path: str, base: Path, root: Path) -> Path:
+    """Find a file in the working directory, or else beside the workflow."""
+    here = base / path
+    return here if here.exists() or not (root / path).exists() else root / path
+
+
+def _check_columns(source: Mapping[str, Any], where: str, origin: str) -> Iterator[InputError]:
+    for section in ("columns", "model_columns"):
+        for column, spec in source.get(section, {}).items():
+            for one in spec if isinstance(spec, list) else [spec]:
+                pattern = one.get("pattern") if isinstance(one, dict) else None
+                if pattern is None:
+                    continue
+                place = f"{where}.{section}.{column}"
+                try:
+                    groups = re.compile(pattern).groups
+                except re.error as error:
+                    yield InputError(
+                        f"the pattern is not a regular expression ({error})",
+                        file=origin,
+                        where=place,
+                        found=f'"{pattern}"',
+                    )
+                    continue
+                if groups != 1 and "value" not in one:
+                    yield InputError(
+                        "a pattern needs exactly one group in parentheses, which gives the value",
+                        file=origin,
+                        where=place,
+                        found=f'"{pattern}" with {groups}',
+                        todo="Write groups that give nothing as (?:...)",
+                    )
+
+
+def _check_meaning(
+    raw: Mapping[str, Any], base: Path, origin: str, check_files: bool
+) -> Iterator[InputError]:
+    """Yield what is wrong with a configuration that agrees with the schema."""
+    names: set[str] = set()
+    for number, source in enumerate(raw["sources"]):
+        where = f"sources[{number}]"
+        if source["name"] in names:
+            yield InputError(
+                "two sources have this name",
+                file=origin,
+                where=f"{where}.name",
+                found=source["name"],
+                todo="Give each source its own name",
+            )
+        names.add(source["name"])
+        if source["kind"] != "table":
+            continue
+        yield from _check_columns(source, where, origin)
+        for key, needs in (("columns", "items"), ("model_columns", "models")):
+            extra = [column for column in source[key] if column not in ("question_id", "model")]
+            if extra and needs not in source and key == "model_columns":
+                yield InputError(
+                    f"columns of a file that is not given ({needs})",
+                    file=origin,
+                    where=f"{where}.{key}",
+                    found=", ".join(extra),
+                    todo=f"Add {needs}: FILE, or remove {key}",
+                )
+        for role in ("responses", "items", "models"):
+            if check_files and role in source and not (base / source[role]).is_file():
+                yield InputError(
+                    "this file does not exist",
+                    file=origin,
+                    where=f"{where}.{role}",
+                    found=str((base / source[role]).absolute()),
+                    todo="Correct the path; it is relative to the working directory",
+                )
+    for policy in ("published", "honest"):
+        bounds = raw["filter"][policy]
+        if bounds["min_mean"] >= bounds["max_mean"]:
+            yield InputError(
+                "no item can pass this filter",
+                file=origin,
+                where=f"filter.{policy}",
+                found=f"min_mean {bounds['min_mean']} and max_mean {bounds['max_mean']}",
+                expected="min_mean below max_mean",
+            )
+    both = sorted(set(raw["models"]["include"]) & set(raw["models"]["exclude"]))
+    if both:
+        yield InputError(
+            "a model is both included and excluded",
+            file=origin,
+            where="models",
+            found=", ".join(both),
+            todo="Name it in one of the two lists",
+        )
+    if raw["fits"]["dims"] > raw["fits"]["max_dims"]:
+        yield InputError(
+            "the headline has more dimensions than are tried",
+            file=origin,
+            where="fits.max_dims",
+            found=str(raw["fits"]["max_dims"]),
+            expected=f"at least fits.dims, which is {raw['fits']['dims']}",
+        )
+
+
+def load(
+    config: Mapping[str, Any],
+    base: Path,
+    root: Path | None = None,
+    *,
+    origin: str = "configuration",
+    check_files: bool = True,
+) -> Study:
+    """Check a configuration and return its study.
+
+    Parameters
+    ----------
+    config
+        What Snakemake read from ``config.yaml``, ``--configfile`` and ``--config``.
+    base
+        The working directory: paths of the configuration are relative to it.
+    root
+        The folder of the Snakefile, where the schema and the files of ``workflow/resources`` stand.
+    origin
+        What messages call the configuration, such as the name of its file.
+    check_files
+        Whether files that are named must exist already (not so if other rules make them).
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    InputError
+        One for all faults: unknown or missing keys, wrong types and values, files that do not exist, claims
+        that are not well formed.
+    """
+    home = _ROOT if root is None else Path(root)
+    whole = _schema(home / _SCHEMA)
+    if not isinstance(config, Mapping) or not config:
+        raise InputError("the configuration is empty", file=origin, expected="at least study and sources")
+    raw = _fill(config, whole, whole)
+    _check(raw, whole, whole, origin)
+    told = list(_check_meaning(raw, Path(base), origin, check_files))
+    if told:
+        raise faults(told)
+    hashed = {key: value for key, value in raw.items() if key != "results"}
+    study = Study(
+        name=raw["study"],
+        title=raw["title"] or raw["study"],
+        simulated=any(source["kind"] == "simulated" for source in raw["sources"]),
+        results=raw["results"].rstrip("/"),
+        sources=tuple(
+            Source(
+                name=source["name"],
+                kind=source["kind"],
+                options={key: value for key, value in source.items() if key not in ("name", "kind")},
+            )
+            for source in raw["sources"]
+        ),
+        models=raw["models"],
+        filter=raw["filter"],
+        fits=raw["fits"],
+        dimensions=raw["dimensions"],
+        claims=raw["claims"],
+        report=raw["report"],
+        full=raw["full"],
+        raw=raw,
+        base=Path(base),
+        root=home,
+        config_sha256=hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest(),
+    )
+    claims_table(study, origin=origin)
+    return study
+
+
+def dump(study: Study) -> dict[str, Any]:
+    """Return the complete configuration of a study; :func:`load` takes it back."""
+    return copy.deepcopy(study.raw)
+
+
+def claims_table(study: Study, *, origin: str = "configuration") -> list[dict[str, Any]]:
+    """Return the claims to judge: those of the claims files, then the study's own, filtered by ``only``.
+
+    A claims file is a list of claims, or a mapping with the one key ``claims``. Here each needs an id, a kind
+    and a statement only; the rest is checked by :mod:`benchmirt.claims`, which knows the kinds.
+
+    Raises
+    ------
+    InputError
+        If a claims file is missing, is not YAML or not a list of claims, a claim is not well formed, two have
+        one id, or ``claims.only`` names none of them.
+    """
+    whole = _schema(study.root / _SCHEMA)
+    entries: list[dict[str, Any]] = []
+    homes: dict[str, str] = {}
+    told: list[InputError] = []
+    groups = [(_read_claims(path), path.as_posix()) for path in study.claims_files]
+    for path_entries, file in groups:
+        schema = {"type": "array", "items": {"$ref": "#/$defs/claim"}}
+        _check(path_entries, schema, whole, file)
+    groups.append((study.claims["extra"], f"{origin}: claims.extra"))
+    for group, home in groups:
+        for entry in group:
+            if entry["id"] in homes:
+                told.append(
+                    InputError(
+                        f'two claims have the id "{entry["id"]}"',
+                        file=home,
+                        found=f"the other one in {homes[entry['id']]}",
+                        todo="Give this one another id",
+                    )
+                )
+            homes[entry["id"]] = home
+            entries.append(copy.deepcopy(entry))
+    for wanted in study.claims["only"]:
+        if wanted not in homes:
+            near = nearest(wanted, homes)
+            told.append(
+                InputError(
+                    "no claim has this id",
+                    file=origin,
+                    where="claims.only",
+                    found=wanted,
+                    todo=f'Did you mean "{near}"?' if near else f"Known: {', '.join(homes)}",
+                )
+            )
+    if told:
+        raise faults(told)
+    only = set(study.claims["only"])
+    return [entry for entry in entries if not only or entry["id"] in only]
+
+
+def _read_claims(path: Path) -> Any:
+    import yaml
+
+    if not path.is_file():
+        raise InputError(
+            "this file with claims does not exist",
+            where="claims.file",
+            found=str(path.absolute()),
+            todo="Correct the path, or give claims.file: [] to judge only claims.extra",
+        )
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise InputError(
+            f"this is not YAML ({getattr(error, 'problem', None) or error})",
+            file=path,
+            where=None if mark is None else f"row {mark.line + 1}",
+        ) from None
+    if isinstance(entries, dict) and list(entries) == ["claims"]:
+        entries = entries["claims"]
+    return [] if entries is None else entries
+
+
+# -- the fits -----------------------------------------------------------------------------------------------
+
+
+def fits_table(study: Study) -> list[dict[str, Any]]:
+    """Return the fits of a study, a row each: fit, engine, policy, dims, asymptotes, seeds, purpose.
+
+    ``published`` repeats the published study's analysis, ``corrected`` is the headline; ``dims-k1`` and on
+    are for the number of dimensions, and ``nuts`` checks the headline by sampling.
+    """
+    fits = study.fits
+    seeds = list(range(fits["seeds"]))
+
+    def row(
+        fit: str, engine: str, policy: str, dims: int, asymptotes: bool, own: list[int], purpose: str
+    ) -> dict[str, Any]:
+        return {
+            "fit": fit,
+            "engine": engine,
+            "policy": policy,
+            "dims": dims,
+            "asymptotes": asymptotes,
+            "seeds": own,
+            "purpose": purpose,
+        }
+
+    floors = fits["asymptotes"]
+    rows = [
+        row("published", "svi", "published", fits["dims"], False, seeds, "the analysis as published"),
+        row("corrected", fits["engine"], "honest", fits["dims"], floors, seeds, "the corrected headline"),
+    ]
+    rows += [
+        row(f"dims-k{dims}", "em", "honest", dims, floors, [0], "the number of dimensions")
+        for dims in range(1, fits["max_dims"] + 1)
+    ]
+    if fits["nuts"]["run"]:
+        rows.append(row("nuts", "nuts", "honest", fits["dims"], floors, [0], "the headline by sampling"))
+    return rows
