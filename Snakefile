@@ -17,30 +17,26 @@ A configuration that names its `sources` is a whole study: workflow/schemas/conf
 out. One that names none is laid over config.yaml: the working directory's, or else the one beside this file.
 """
 
-import os
-
 from snakemake.utils import min_version
 
 min_version("9.19")
 
-if "sources" not in config and os.path.exists("config.yaml"):
-
-    configfile: "config.yaml"
-
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/collect.smk"
-include: "workflow/rules/matrix.smk"
-include: "workflow/rules/fit.smk"
-include: "workflow/rules/dimensions.smk"
-include: "workflow/rules/claims.smk"
-include: "workflow/rules/report.smk"
 
 
 pathvars:
     results=STUDY.results,
     logs="<results>/logs",
     benchmarks="<results>/benchmarks",
+
+
+include: "workflow/rules/collect.smk"
+include: "workflow/rules/matrix.smk"
+include: "workflow/rules/fit.smk"
+include: "workflow/rules/dimensions.smk"
+include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
 
 
 report: "workflow/report/workflow.rst"

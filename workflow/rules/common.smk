@@ -9,6 +9,22 @@ from benchmirt import config as studies
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
 
+# A configuration that names its sources is a whole study. Any other is laid over the config.yaml of the working
+# directory, and where that names none either, both over the one of this workflow.
+if "sources" not in config and Path("config.yaml").is_file():
+
+    configfile: "config.yaml"
+
+
+if "sources" not in config:
+
+    configfile: f"{workflow.basedir}/config.yaml"
+
+    if Path("config.yaml").is_file():
+
+        configfile: "config.yaml"
+
+
 try:
     STUDY = studies.load(config, Path.cwd(), Path(workflow.basedir))
     CLAIMS = claims.load(STUDY)
