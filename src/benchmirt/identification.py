@@ -536,7 +536,7 @@ def _finish(a: Floats, T: Floats, values: Floats, best: int, *, scale: float, se
     T = T[:, order]
     T = T * _signs(loadings[:, order], None)
     solution = oblique(Solution(np.eye(a.shape[1]), a, np.zeros(a.shape[0])), T)
-    tolerance = 1e-7 * max(scale, np.finfo(np.float64).tiny)
+    tolerance = 1e-6 * max(scale, np.finfo(np.float64).tiny)
     minima: list[float] = []
     for value in np.sort(values[np.isfinite(values)] * sense) * sense:
         if not minima or abs(value - minima[-1]) > tolerance:
