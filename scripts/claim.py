@@ -17,5 +17,5 @@ if __name__ == "__main__":
     from benchmirt import claims, config
 
     results = Path(snakemake.output.record).parents[1]
-    record = claims.evaluate(snakemake.wildcards.claim, results, config.load(snakemake.config))
+    record = claims.evaluate(snakemake.wildcards.claim, results, config.load(snakemake.config, Path()))
     claims.write(record, Path(snakemake.output.record), Path(snakemake.output.parts))

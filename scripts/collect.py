@@ -17,5 +17,5 @@ if __name__ == "__main__":
     logs.start(snakemake)
     from benchmirt import config, sources
 
-    study = config.load(snakemake.config)
+    study = config.load(snakemake.config, Path())
     sources.collect(study.source(snakemake.wildcards.source), study, Path(snakemake.output.shard).parent)

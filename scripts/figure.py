@@ -16,4 +16,4 @@ if __name__ == "__main__":
     from benchmirt import config, figures
 
     stem = Path(snakemake.output[0]).with_suffix("")
-    figures.draw(snakemake.params.figure, stem.parents[1], config.load(snakemake.config), stem)
+    figures.draw(snakemake.params.figure, stem.parents[1], config.load(snakemake.config, Path()), stem)

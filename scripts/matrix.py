@@ -18,7 +18,7 @@ if __name__ == "__main__":
 
     matrix.build(
         [Path(shard) for shard in snakemake.input.shards],
-        config.load(snakemake.config),
+        config.load(snakemake.config, Path()),
         snakemake.wildcards.policy,
         Path(snakemake.output.responses).parent,
     )

@@ -21,11 +21,14 @@ __all__ = [
     "fingerprint",
     "library_fingerprint",
     "record",
+    "script_fingerprint",
     "versions",
 ]
 
 _PACKAGE = "benchmirt"
 _HOME = Path(__file__).resolve().parent
+# What these decide is words or speed, or reaches a rule as its params: editing them makes no result stale.
+_SILENT = frozenset(f"{_PACKAGE}.{name}" for name in ("config", "errors", "launch", "logs", "progress"))
 _PACKAGES = ("arviz", "jax", "jaxlib", "numpy", "numpyro", "pandas", "scipy", "snakemake", "xarray")
 
 
@@ -171,6 +174,36 @@ def fingerprint(modules: Iterable[str], home: Path = _HOME) -> str:
         If a named module does not exist.
     """
     return _hash_files(_files(closure(modules, home), home), home)
+
+
+def script_fingerprint(script: str | Path, also: Iterable[str] = (), home: Path = _HOME) -> str:
+    """Hash the modules of the library that a script imports, and all that they import.
+
+    Left out are the modules that can't change a result: messages, progress, logging, launching, and the
+    reading of the configuration, whose values reach a rule as its other ``params``.
+
+    Parameters
+    ----------
+    script
+        File of the script.
+    also
+        Further module names: those that are imported by name while the script runs.
+    home
+        The folder of the library's sources.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        If a module named in `also` does not exist.
+    """
+    modules = {*_imports("", Path(script), home), *map(_full, also)}
+    used = set(closure(modules - _SILENT, home)) - _SILENT
+    return _hash_files(_files(used, home), home)
 
 
 def library_fingerprint(home: Path = _HOME) -> str:

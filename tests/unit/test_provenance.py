@@ -64,6 +64,29 @@ def test_an_edit_changes_exactly_the_fingerprints_of_what_uses_it(
     assert {name for name in modules if before[name] != after[name]} == changed
 
 
+@pytest.mark.parametrize(
+    ("edited", "changes"),
+    [
+        ("figures.py", True),
+        ("model.py", True),
+        ("errors.py", False),
+        ("alone.py", False),
+        ("report/page.html", False),
+    ],
+)
+def test_a_script_has_the_fingerprint_of_what_it_imports(library: Path, edited: str, changes: bool) -> None:
+    script = library / "draw.py"
+    script.write_text("from benchmirt import errors\nif True:\n    from benchmirt import figures\n")
+    before = provenance.script_fingerprint(script, home=library)
+    with_more = provenance.script_fingerprint(script, ["alone"], library)
+    assert before != with_more
+    path = library / edited
+    path.write_text(path.read_text() + "\n# edited\n")
+    assert (provenance.script_fingerprint(script, home=library) != before) == changes
+    with pytest.raises(ValueError, match="aloen"):
+        provenance.script_fingerprint(script, ["aloen"], library)
+
+
 def test_fingerprints_do_not_depend_on_order_spelling_or_line_ends(library: Path) -> None:
     first = provenance.fingerprint(["figures", "errors"], library)
     assert provenance.fingerprint(["benchmirt.errors", "benchmirt.figures"], library) == first

@@ -24,10 +24,10 @@ rule claim:
     resources:
         mem_mb=memory(1500, per_cell=100),
     params:
-        entry=lambda w: entry_of(w.claim),
+        entry=lambda w: ENTRIES[w.claim],
         unconverged=STUDY.claims.get("unconverged", False),
         simulated=STUDY.simulated,
-        fingerprint=provenance.fingerprint(["claims.evaluate"]),
+        fingerprint=code_of("claim"),
     script:
         "../../scripts/claim.py"
 
@@ -51,6 +51,6 @@ rule claims_table:
     resources:
         mem_mb=memory(500),
     params:
-        fingerprint=provenance.fingerprint(["claims.table"]),
+        fingerprint=code_of("claims_table"),
     script:
         "../../scripts/claims_table.py"

@@ -32,7 +32,7 @@ rule simulate:
         mem_mb=memory(500),
     params:
         options=lambda w: STUDY.source(w.source).options,
-        fingerprint=provenance.fingerprint(["simulate"]),
+        fingerprint=code_of("simulate"),
     script:
         "../../scripts/simulate.py"
 
@@ -56,6 +56,6 @@ rule collect:
         mem_mb=memory(1000),
     params:
         options=lambda w: STUDY.source(w.source).options,
-        fingerprint=provenance.fingerprint(["sources"]),
+        fingerprint=code_of("collect"),
     script:
         "../../scripts/collect.py"

@@ -1,6 +1,8 @@
 """Common: the study that the configuration describes, and the few things that several rules ask for."""
 
+import os
 import re
+from functools import cache
 from pathlib import Path
 
 import benchmirt.report as page
@@ -25,20 +27,25 @@ if "sources" not in config:
         configfile: "config.yaml"
 
 
+origin = ", ".join(os.path.relpath(file) for file in workflow.configfiles) or "configuration"
 try:
-    STUDY = studies.load(config, Path.cwd(), Path(workflow.basedir))
+    STUDY = studies.load(config, Path(), Path(workflow.basedir), origin=origin)
     CLAIMS = claims.load(STUDY)
 except InputError as fault:
     raise SystemExit(f"Error: {fault}") from None
 
 SOURCES = [source.name for source in STUDY.sources]
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
+ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
 KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}
 EM = {key: STUDY.fits["em"][key] for key in ("sweeps", "tolerance")}
-ENGINES = {
-    engine: provenance.fingerprint(["matrix", "inference", f"inference.{engine}"])
-    for engine in ("svi", "em", "nuts")
-}
+
+
+@cache
+def code_of(script, *engines):
+    """Fingerprint of the library modules that a script uses: editing one of them reruns exactly its rules."""
+    path = f"{workflow.basedir}/scripts/{script}.py"
+    return provenance.script_fingerprint(path, [f"inference.{engine}" for engine in engines])
 
 
 def one_of(names):

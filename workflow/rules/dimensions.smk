@@ -30,7 +30,7 @@ rule consensus:
         mem_mb=memory(1000, per_cell=50),
     params:
         anchors=lambda w: STUDY.dimensions["anchors"],
-        fingerprint=provenance.fingerprint(["dimensions.consensus"]),
+        fingerprint=code_of("consensus"),
     script:
         "../../scripts/consensus.py"
 
@@ -51,7 +51,7 @@ rule reproducibility:
     resources:
         mem_mb=memory(1000, per_cell=50),
     params:
-        fingerprint=provenance.fingerprint(["dimensions.reproducibility"]),
+        fingerprint=code_of("reproducibility"),
     script:
         "../../scripts/reproducibility.py"
 
@@ -82,7 +82,7 @@ rule stability:
             "null_splits": STUDY.dimensions["null_splits"],
             **EM,
         },
-        fingerprint=provenance.fingerprint(["matrix", "dimensions.stability"]),
+        fingerprint=code_of("stability"),
     script:
         "../../scripts/stability.py"
 
@@ -112,7 +112,7 @@ rule number:
             "replicates": STUDY.dimensions["null_replicates"],
             **EM,
         },
-        fingerprint=provenance.fingerprint(["matrix", "dimensions.number"]),
+        fingerprint=code_of("number"),
     script:
         "../../scripts/number.py"
 
@@ -136,7 +136,7 @@ rule leave_one_out:
     params:
         asymptotes=STUDY.fits["asymptotes"],
         options=EM,
-        fingerprint=provenance.fingerprint(["matrix", "dimensions.families"]),
+        fingerprint=code_of("leave_one_out"),
     script:
         "../../scripts/leave_one_out.py"
 
@@ -160,7 +160,7 @@ rule bootstrap:
     params:
         asymptotes=STUDY.fits["asymptotes"],
         options={"replicates": STUDY.dimensions["bootstrap"], **EM},
-        fingerprint=provenance.fingerprint(["matrix", "dimensions.families"]),
+        fingerprint=code_of("bootstrap"),
     script:
         "../../scripts/bootstrap.py"
 
@@ -183,7 +183,7 @@ rule labels:
         mem_mb=memory(1000, per_cell=50),
     params:
         asymptotes=STUDY.fits["asymptotes"],
-        fingerprint=provenance.fingerprint(["matrix", "dimensions.labels"]),
+        fingerprint=code_of("labels"),
     script:
         "../../scripts/labels.py"
 
@@ -217,6 +217,6 @@ rule item_model_statistics:
     resources:
         mem_mb=memory(1500, per_cell=100),
     params:
-        fingerprint=provenance.fingerprint(["dimensions.statistics"]),
+        fingerprint=code_of("item_model_statistics"),
     script:
         "../../scripts/item_model_statistics.py"

@@ -23,7 +23,7 @@ rule fits_table:
         mem_mb=memory(500),
     params:
         rows=list(FITS.values()),
-        fingerprint=provenance.fingerprint(["files"]),
+        fingerprint=code_of("fits_table"),
     script:
         "../../scripts/fits_table.py"
 
@@ -49,7 +49,7 @@ rule fit:
         fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes")},
         options=lambda w: STUDY.fits[FITS[w.fit]["engine"]],
         priors=STUDY.fits["priors"],
-        fingerprint=lambda w: ENGINES[FITS[w.fit]["engine"]],
+        fingerprint=lambda w: code_of("fit", FITS[w.fit]["engine"]),
     script:
         "../../scripts/fit.py"
 

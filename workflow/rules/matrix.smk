@@ -33,6 +33,6 @@ rule matrix:
     params:
         models=STUDY.models,
         filter=lambda w: STUDY.filter,
-        fingerprint=provenance.fingerprint(["matrix"]),
+        fingerprint=code_of("matrix"),
     script:
         "../../scripts/matrix.py"

@@ -34,7 +34,7 @@ for name in figures.CATALOGUE:
         params:
             figure=name,
             study=[STUDY.name, STUDY.title, STUDY.simulated],
-            fingerprint=provenance.fingerprint(["figures"]),
+            fingerprint=code_of("figure"),
         script:
             "../../scripts/figure.py"
 
@@ -62,7 +62,7 @@ rule figure_claim:
     params:
         figure=lambda w: f"claim_{w.claim}",
         study=[STUDY.name, STUDY.title, STUDY.simulated],
-        fingerprint=provenance.fingerprint(["figures"]),
+        fingerprint=code_of("figure"),
     script:
         "../../scripts/figure.py"
 
@@ -87,6 +87,6 @@ rule page:
         mem_mb=memory(1500),
     params:
         study=STUDY.raw,
-        fingerprint=provenance.fingerprint(["report"]),
+        fingerprint=code_of("page"),
     script:
         "../../scripts/page.py"
