@@ -1,7 +1,7 @@
 """Refit on resampled lineages: what the calibration of the items contributes to every interval.
 
-In: the honest matrix, the corrected consensus. Out: ``bootstrap.nc``, every replicate aligned to the
-consensus.
+In:  the honest matrix, the corrected consensus.
+Out: ``bootstrap.nc``, every replicate aligned to the consensus.
 """
 
 from pathlib import Path

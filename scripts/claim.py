@@ -1,7 +1,8 @@
 """Judge one claim: estimate, interval and verdict, as the study did it and corrected.
 
-In: the tables that the claim's kind needs. Out: the claim's record and a table of its parts. A claim that
-the study's benchmarks can't test says so, and why.
+In:  the tables that the claim's kind needs.
+Out: the claim's record and a table of its parts. A claim that the study's benchmarks can't test says so,
+     and why.
 """
 
 from pathlib import Path

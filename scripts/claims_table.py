@@ -1,6 +1,7 @@
 """List all verdicts: one row per claim, in the order of the claims file.
 
-In: every claim's record. Out: ``claims.csv``.
+In:  every claim's record.
+Out: ``claims.csv``.
 """
 
 from pathlib import Path

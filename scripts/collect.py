@@ -1,8 +1,9 @@
 """Collect one source: read its files strictly and write one outcome table, whatever the format.
 
-In: the source's files. Out: ``shard0.parquet`` (a row per model and item; a missing outcome has a reason),
-one manifest per model, and the source's items and models. A malformed file ends the job with one sentence
-that names file, row, field.
+In:  the source's files.
+Out: ``shard0.parquet`` (a row per model and item; a missing outcome has a reason), one manifest per model,
+     and the source's items and models. A malformed file ends the job with one sentence that names file,
+     row, field.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Bring all seeds of one fit into one frame, average them there, and find the rotation that is shown.
 
-In: fit records of all seeds, the item table. Out: ``consensus.nc`` with the consensus solution, its
-covariances, the display rotation and the correlation of the display abilities; seeds that did not converge
-are left out and named.
+In:  fit records of all seeds, the item table.
+Out: ``consensus.nc`` with the consensus solution, its covariances, the display rotation and the correlation
+     of the display abilities; seeds that did not converge are left out and named.
 """
 
 from pathlib import Path

@@ -1,6 +1,7 @@
 """Draw one figure as PNG, SVG and PDF, from result files alone.
 
-In: the files that the figure's entry in the catalogue names. Out: three files of the same drawing.
+In:  the files that the figure's entry in the catalogue names.
+Out: three files of the same drawing.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Fit one model to one response matrix with one seed.
 
-In: a response matrix, a row of the fits table, the engine's options and the priors. Out: the fit record,
-which holds only what is reproducible, and ``.run.json`` beside it with seconds, peak memory, threads and
-cores.
+In:  a response matrix, a row of the fits table, the engine's options and the priors.
+Out: the fit record, which holds only what is reproducible, and ``.run.json`` beside it with seconds, peak
+     memory, threads and cores.
 """
 
 from typing import TYPE_CHECKING

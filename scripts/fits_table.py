@@ -1,6 +1,7 @@
 """Write the fits table: engine, policy, dimensions, asymptotes, seeds and purpose of every fit.
 
-In: the rows, made from the configuration. Out: ``fits.csv``, for readers; no fit depends on it.
+In:  the rows, made from the configuration.
+Out: ``fits.csv``, for readers; no fit depends on it.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Tabulate every item and model: identified numbers with intervals, and those as published.
 
-In: the honest matrix, the corrected consensus, the bootstrap, the published fits. Out:
-``item_statistics.csv`` and ``model_statistics.csv``.
+In:  the honest matrix, the corrected consensus, the bootstrap, the published fits.
+Out: ``item_statistics.csv`` and ``model_statistics.csv``.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
 """Name the abilities from the declared category of benchmarks that each one follows, or decline to.
 
-In: the honest matrix, the corrected consensus, the abilities with one benchmark left out. Out:
-``labels.json`` with the correlations, their intervals, and a name only where the evidence supports one.
+In:  the honest matrix, the corrected consensus, the abilities with one benchmark left out.
+Out: ``labels.json`` with the correlations, their intervals, and a name only where the evidence supports
+     one.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Refit with one benchmark left out at a time, to compare it with abilities that it did not shape.
 
-In: the honest matrix, the corrected consensus. Out: ``leave_one_out.nc``, aligned to the consensus and
-rotated as shown.
+In:  the honest matrix, the corrected consensus.
+Out: ``leave_one_out.nc``, aligned to the consensus and rotated as shown.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
 """Merge the outcomes of all sources into one response matrix under one policy, and filter it.
 
-In: shards, manifests, items and models of every source. Out: responses, items, models, coverage, summary.
-Items and models that a filter drops stay in the tables with ``kept`` false and a reason.
+In:  shards, manifests, items and models of every source.
+Out: responses, items, models, coverage, summary. Items and models that a filter drops stay in the tables
+     with ``kept`` false and a reason.
 """
 
 from pathlib import Path

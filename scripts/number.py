@@ -1,7 +1,8 @@
 """Find the number of dimensions in two ways: held-out lineages, and eigenvalues against a null.
 
-In: the honest matrix. Out: ``number.json`` with what each method chose and whether they agree, and the
-folds and eigenvalues behind it as tables.
+In:  the honest matrix.
+Out: ``number.json`` with what each method chose and whether they agree, and the folds and eigenvalues
+     behind it as tables.
 """
 
 from pathlib import Path

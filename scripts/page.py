@@ -1,7 +1,7 @@
 """Write the report: one self-contained page, verdicts first.
 
-In: every claim's record, every figure, the tables and the fit records. Out: ``report/index.html``, without
-any outside asset.
+In:  every claim's record, every figure, the tables and the fit records.
+Out: ``report/index.html``, without any outside asset.
 """
 
 from pathlib import Path

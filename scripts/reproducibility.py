@@ -1,7 +1,8 @@
 """Compare each seed with the consensus of the other seeds, per fit and dimension.
 
-In: fit records of all seeds of the fits ``published`` and ``corrected``. Out: ``reproducibility.csv``.
-Agreement over seeds tests the optimiser; whether a dimension is in the data is what ``stability`` tests.
+In:  fit records of all seeds of the fits ``published`` and ``corrected``.
+Out: ``reproducibility.csv``. Agreement over seeds tests the optimiser; whether a dimension is in the data
+     is what ``stability`` tests.
 """
 
 from pathlib import Path

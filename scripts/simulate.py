@@ -1,8 +1,8 @@
 """Simulate one source: response tables as a user would have them, and their truth elsewhere.
 
-In: the source's options (variant, models, items, seed). Out: ``simulated_responses.csv.gz``,
-``simulated_items.csv``, ``simulated_models.csv``, and below ``truth/`` what was planted. No later rule
-reads the truth.
+In:  the source's options (variant, models, items, seed).
+Out: ``simulated_responses.csv.gz``, ``simulated_items.csv``, ``simulated_models.csv``, and below ``truth/``
+     what was planted. No later rule reads the truth.
 """
 
 from pathlib import Path

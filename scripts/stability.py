@@ -1,7 +1,8 @@
 """Test whether disjoint halves of lineages and of items find each dimension, more than null data do.
 
-In: the honest matrix, the corrected consensus. Out: ``stability.json`` with a verdict per dimension, and
-every split and null replicate behind it as tables.
+In:  the honest matrix, the corrected consensus.
+Out: ``stability.json`` with a verdict per dimension, and every split and null replicate behind it as
+     tables.
 """
 
 from pathlib import Path

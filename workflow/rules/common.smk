@@ -11,6 +11,8 @@ from benchmirt import config as studies
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
 
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+
 # A configuration that names its sources is a whole study. Any other is laid over the config.yaml of the working
 # directory, and where that names none either, both over the one of this workflow.
 if "sources" not in config and Path("config.yaml").is_file():
@@ -20,7 +22,7 @@ if "sources" not in config and Path("config.yaml").is_file():
 
 if "sources" not in config:
 
-    configfile: f"{workflow.basedir}/config.yaml"
+    configfile: str(ROOT / "config.yaml")
 
     if Path("config.yaml").is_file():
 
@@ -29,7 +31,7 @@ if "sources" not in config:
 
 origin = ", ".join(os.path.relpath(file) for file in workflow.configfiles) or "configuration"
 try:
-    STUDY = studies.load(config, Path(), Path(workflow.basedir), origin=origin)
+    STUDY = studies.load(config, Path(), ROOT, origin=origin)
     CLAIMS = claims.load(STUDY)
 except InputError as fault:
     raise SystemExit(f"Error: {fault}") from None
@@ -44,7 +46,7 @@ EM = {key: STUDY.fits["em"][key] for key in ("sweeps", "tolerance")}
 @cache
 def code_of(script, *engines):
     """Fingerprint of the library modules that a script uses: editing one of them reruns exactly its rules."""
-    path = f"{workflow.basedir}/scripts/{script}.py"
+    path = ROOT / "scripts" / f"{script}.py"
     return provenance.script_fingerprint(path, [f"inference.{engine}" for engine in engines])
 
 

@@ -1,0 +1,123 @@
+"""What is wrong with a study is said in one sentence, before any long work, and leaves nothing half done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tiny import CONFIG, MODELS, Run, Workflow, write_config, write_responses, write_study
+
+
+def refused(run: Run, *words: str) -> None:
+    """Check that a run failed without a traceback and said all of the words in one line."""
+    assert run.code != 0, run.text
+    assert "Traceback" not in run.text, run.text
+    lines = [line for line in run.text.splitlines() if all(word in line for word in words)]
+    assert lines, f"{words} not in one line of:\n{run.text}"
+
+
+def change(config: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {**config, **keys}
+
+
+CONFIGURATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "misspelt key": ({"fits": {"sedes": 3}}, ("config.yaml", "fits.sedes", '"seeds"')),
+    "misspelt section": ({"dimension": {"splits": 3}}, ("config.yaml", "dimension", '"dimensions"')),
+    "text for a number": ({"fits": {"seeds": "three"}}, ("config.yaml", "fits.seeds", "three")),
+    "no such engine": ({"fits": {"engine": "swi"}}, ("config.yaml", "fits.engine", "swi", '"svi"')),
+    "no such claim": ({"claims": {"only": ["C99"]}}, ("config.yaml", "claims.only", "C99")),
+    "no such claims file": ({"claims": {"file": ["mine.yaml"]}}, ("claims.file", "mine.yaml")),
+    "no such table": (
+        {"sources": [{"name": "a", "kind": "table", "responses": "gone.csv"}]},
+        ("config.yaml", "sources[0].responses", "gone.csv"),
+    ),
+    "no sources": ({"sources": []}, ("config.yaml", "sources")),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGURATIONS)
+def test_a_fault_of_the_configuration_stops_before_any_job(
+    case: str, workflow: Workflow, tmp_path: Path
+) -> None:
+    keys, words = CONFIGURATIONS[case]
+    write_config(tmp_path, change(CONFIG, **keys))
+    write_responses(tmp_path / "first.csv", MODELS, 20, 1, "a")
+    run = workflow.call(tmp_path)
+    refused(run, *words)
+    assert "Execute" not in run.text
+    assert not (tmp_path / "results").exists()
+    dry = workflow.call(tmp_path, "-n")
+    refused(dry, *words)
+
+
+def test_a_configuration_that_is_not_yaml_is_refused(workflow: Workflow, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("study: tiny\nsources: [\n")
+    run = workflow.call(tmp_path)
+    assert run.code != 0
+    assert "config.yaml" in run.text
+    assert not (tmp_path / "results").exists()
+
+
+def spoil_value(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.astype(object)
+    frame.iloc[3, 2] = 2
+    return frame
+
+
+def spoil_text(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.astype(object)
+    frame.iloc[4, 1] = "right"
+    return frame
+
+
+def repeat_item(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([frame, frame.iloc[[5]]], ignore_index=True)
+
+
+def empty_model(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.astype(object)
+    frame[MODELS[4]] = None
+    return frame
+
+
+TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], tuple[str, ...]]] = {
+    "a value of 2": (spoil_value, ("second.csv", "row 5", MODELS[1], '"2"')),
+    "text in a score": (spoil_text, ("second.csv", "row 6", MODELS[0], '"right"')),
+    "an item twice": (repeat_item, ("second.csv", "row 42", "question_id", '"b5"')),
+    "a model with no outcome": (empty_model, ("second.csv", MODELS[4])),
+    "one model only": (lambda frame: frame.iloc[:, :2], ("second.csv", "model")),
+    "no items": (lambda frame: frame.iloc[:0], ("second.csv",)),
+    "no question_id": (
+        lambda frame: frame.rename(columns={"question_id": "id"}),
+        ("second.csv", "question_id"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_a_malformed_table_is_refused_by_file_row_and_field(
+    case: str, workflow: Workflow, tmp_path: Path
+) -> None:
+    spoil, words = TABLES[case]
+    write_study(tmp_path)
+    table = tmp_path / "second.csv"
+    spoil(pd.read_csv(table)).to_csv(table, index=False)
+    run = workflow.call(tmp_path, "--keep-going", "results/outcomes/second/shard0.parquet")
+    refused(run, *words)
+    assert "Failed: collect; its log is results/logs/collect/second.log" in run.text
+    log = (tmp_path / "results" / "logs" / "collect" / "second.log").read_text()
+    assert all(word in log for word in words)
+    made = [path for path in (tmp_path / "results" / "outcomes").rglob("*") if path.is_file()]
+    assert not made
+
+
+def test_two_files_that_disagree_are_refused(workflow: Workflow, tmp_path: Path) -> None:
+    write_study(tmp_path)
+    items = pd.read_csv(tmp_path / "first_items.csv")
+    items.loc[7, "question_id"] = "a007"
+    items.to_csv(tmp_path / "first_items.csv", index=False)
+    run = workflow.call(tmp_path, "results/outcomes/first/shard0.parquet")
+    refused(run, "first_items.csv", "a7")
