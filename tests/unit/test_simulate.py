@@ -11,7 +11,7 @@ import pytest
 
 from benchmirt import simulate
 from benchmirt.errors import InputError
-from benchmirt.simulate import design, truth
+from benchmirt.simulate import design, layout
 
 PACKAGE = Path(simulate.__file__).parent
 
@@ -251,9 +251,16 @@ def test_scaled_allocation_keeps_twenty_items_a_subset(scale: float) -> None:
 
 def test_question_ids_are_unique_at_full_size() -> None:
     counts = design.allocate(scale=1.0)
-    ids = pd.concat([truth._layout(benchmark, counts)["question_id"] for benchmark in design.BENCHMARKS])
+    table = pd.concat([layout.items(benchmark, counts, 1) for benchmark in design.BENCHMARKS])
+    ids = table["question_id"]
     assert len(ids) == 34301
     assert ids.is_unique
+    places = table[["task", "doc_id"]]
+    assert not places.duplicated().any()
+    assert table.loc[table["benchmark"] == "strongreject", "testlet"].nunique() == 313
+    pro = table.loc[table["benchmark"] == "mmlu-pro", "doc_id"]
+    assert not set(pro) & set(layout.MMLU_PRO_EXCLUDED)
+    assert set(pro) | set(layout.MMLU_PRO_EXCLUDED) == set(range(12032))
     assert {"ifeval__41", "gpqa__extended_3", "bbh__boolean_expressions_12", "math__algebra_hard_5"} <= set(
         ids
     )

@@ -104,7 +104,8 @@ class Benchmark:
     inverted
         Whether 1 means that the keyed option was not chosen.
     testlet_size
-        Items per testlet; 0 = no testlets, -1 = each subset is one testlet.
+        Items per testlet; 0 = no testlets, -1 = each subset is one testlet. (StrongReject has 313 forbidden
+        prompts; XSTest pairs a safe prompt with its contrast.)
     testlet_weight
         Loading on the testlet's factor relative to the discrimination.
     scored_as
@@ -122,7 +123,7 @@ class Benchmark:
     size_source: str
     options: int | Mapping[str, int] | None
     inverted: bool
-    testlet_size: int
+    testlet_size: float
     testlet_weight: float
     scored_as: str
     spread: float = 2.0
@@ -239,7 +240,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         "bbq", "bbq__", "safety", (0.85, 0.06), 0.66,
         (Unit("ambig", {"ambig": 2241}, -5.0), Unit("disambig", {"disambig": 2241}, -5.0)),
-        "assumption", 3, False, 2, 0.4, _CORRECT,
+        "assumption", 3, False, 4, 0.4, _CORRECT,
     ),
     Benchmark(
         "do_anything_now", "do_anything_now__", "safety", (0.20, 0.88), 0.55,
@@ -259,7 +260,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
                 1.15,
             ),
         ),
-        "assumption", None, False, 5, 0.3, _REFUSED,
+        "assumption", None, False, 0, 0.0, _REFUSED,
     ),
     Benchmark(
         "harmbench", "harmbench__", "safety", (0.32, 0.90), 0.62,
@@ -275,20 +276,19 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         (
             Unit(
                 "all",
-                _even(
-                    2294,
-                    "Hate, harassment and discrimination",
-                    "Disinformation and deception",
-                    "Violence",
-                    "Illegal goods and services",
-                    "Non-violent crimes",
-                    "Sexual content",
-                ),
+                {
+                    "Hate, harassment and discrimination": 389,
+                    "Disinformation and deception": 381,
+                    "Violence": 381,
+                    "Illegal goods and services": 381,
+                    "Non-violent crimes": 381,
+                    "Sexual content": 381,
+                },
                 105.0,
                 0.65,
             ),
         ),
-        "assumption", None, False, 7, 0.4, "response score rounds to 0",
+        "assumption", None, False, 2294 / 313, 0.4, "response score rounds to 0",
     ),
     Benchmark(
         "toxigen", "toxigen__", "safety", (0.40, 0.32), 0.92,
@@ -423,7 +423,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
                 90.0,
             ),
         ),
-        "study", None, False, 0, 0.0, "safe prompt answered, unsafe prompt refused",
+        "study", None, False, 2, 0.3, "safe prompt answered, unsafe prompt refused",
     ),
 )  # fmt: skip
 

@@ -11,7 +11,8 @@ from scipy import special
 
 from benchmirt.errors import InputError, nearest
 from benchmirt.simulate import design
-from benchmirt.simulate.truth import abilities, benchmark_truth, stream
+from benchmirt.simulate.layout import stream
+from benchmirt.simulate.truth import abilities, benchmark_truth
 
 __all__ = ["VARIANTS", "Simulated", "matrix", "study"]
 

@@ -14,7 +14,6 @@ hand.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +21,10 @@ import pandas as pd
 from scipy import optimize, special
 
 from benchmirt.errors import InputError
-from benchmirt.simulate import design
+from benchmirt.simulate import design, layout
+from benchmirt.simulate.layout import stream
 
-__all__ = ["Abilities", "BenchmarkTruth", "abilities", "benchmark_truth", "stream"]
+__all__ = ["Abilities", "BenchmarkTruth", "abilities", "benchmark_truth"]
 
 _JITTER = 14.0  # degrees: spread of the items' directions around their unit's
 _SPREAD = 0.45  # of the logarithm of the discriminations
@@ -33,11 +33,6 @@ _TAIL = (0.05, 2.2)  # share of items with a heavy loading, and the factor on it
 _REVERSED = 0.01
 _CONSTANT = 0.006
 _UNCENSORED = ("abliterated", "lorablated", "dolphin", "liberated", "daredevil", "pygmalion", "neoxt")
-
-
-def stream(seed: int, *labels: str) -> np.random.Generator:
-    """Return the random stream of one purpose; streams of different labels are independent."""
-    return np.random.default_rng([seed, *(zlib.crc32(label.encode()) for label in labels)])
 
 
 @dataclass(frozen=True)
@@ -133,9 +128,9 @@ class BenchmarkTruth:
     Attributes
     ----------
     items
-        One row per item: question_id, benchmark, category, subcategory_one, unit, testlet, options, inverted,
-        scored_as, kind (ordinary, reversed, constant), a_reasoning, a_safety, d, floor, ceiling, own_weight,
-        testlet_weight. Weights and loadings carry the sign of a reversed key.
+        One row per item: the columns of `layout.items`, then kind (ordinary, reversed, constant),
+        a_reasoning, a_safety, d, floor, ceiling, own_weight, testlet_weight. Weights and loadings carry the
+        sign of a reversed key.
     probability
         (N, J) true probabilities of a 1.
     testlet_factors
@@ -145,74 +140,6 @@ class BenchmarkTruth:
     items: pd.DataFrame
     probability: np.ndarray
     testlet_factors: np.ndarray
-
-
-def _question_ids(benchmark: design.Benchmark, subsets: list[str], numbers: np.ndarray) -> list[str]:
-    """Spell question ids as the study does, with numbers as document ids."""
-    spelt = []
-    for subset, number in zip(subsets, numbers, strict=True):
-        if benchmark.name == "mmlu-pro" or benchmark.name == "ifeval":
-            spelt.append(f"{benchmark.prefix}{number}")
-        elif benchmark.name == "gpqa":
-            spelt.append(f"{benchmark.prefix}extended_{number}")
-        elif benchmark.name == "math":
-            name = (
-                str(subset)
-                .lower()
-                .replace(" & ", "_and_")
-                .replace("counting_and_probability", "counting_and_prob")
-            )
-            spelt.append(f"{benchmark.prefix}{name.replace(' ', '_')}_hard_{number}")
-        else:
-            spelt.append(f"{benchmark.prefix}{subset}_{number}")
-    return spelt
-
-
-def _layout(benchmark: design.Benchmark, counts: dict[str, dict[str, int]]) -> pd.DataFrame:
-    """Lay out the items of a benchmark: ids, subsets, testlets, options; no parameters yet."""
-    subsets: list[str] = []
-    units: list[str] = []
-    within: list[int] = []
-    for unit in benchmark.units:
-        for subset, count in counts[f"{benchmark.name}/{unit.name}"].items():
-            subsets += [subset] * count
-            units += [unit.name] * count
-            within += list(range(count))
-    position = np.array(within)
-    numbered = np.arange(len(subsets)) if benchmark.name in ("mmlu-pro", "ifeval", "gpqa") else position
-    frame = pd.DataFrame(
-        {
-            "question_id": _question_ids(benchmark, subsets, numbered),
-            "benchmark": benchmark.name,
-            "category": benchmark.category,
-            "subcategory_one": np.array(subsets, dtype=object),
-            "unit": np.array(units, dtype=object),
-        }
-    )
-    if benchmark.name == "xstest":  # a safe prompt and its contrast make a pair
-        frame["testlet"] = [
-            f"xstest/{str(s).removeprefix('contrast_')}/{n}" for s, n in zip(subsets, position, strict=True)
-        ]
-    elif benchmark.testlet_size < 0:
-        frame["testlet"] = [f"{benchmark.name}/{s}" for s in subsets]
-    elif benchmark.testlet_size > 0:
-        # a testlet holds neighbours of one subset; BBQ's hold both contexts of one template
-        key = ["both" if benchmark.name == "bbq" else s for s in subsets]
-        size = benchmark.testlet_size
-        frame["testlet"] = [f"{benchmark.name}/{k}/{n // size}" for k, n in zip(key, position, strict=True)]
-    else:
-        frame["testlet"] = pd.Series([None] * len(frame), dtype=object)
-    if benchmark.options is None:
-        options = pd.array([None] * len(frame), dtype="Int16")
-    elif isinstance(benchmark.options, int):
-        options = pd.array([benchmark.options] * len(frame), dtype="Int16")
-    else:
-        by_subset = benchmark.options
-        options = pd.array([by_subset[s] for s in subsets], dtype="Int16")
-    frame["options"] = options
-    frame["inverted"] = benchmark.inverted
-    frame["scored_as"] = benchmark.scored_as
-    return frame
 
 
 def _scores(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -345,7 +272,7 @@ def benchmark_truth(
     InputError
         If the targets cannot be met by the sample at hand.
     """
-    frame = _layout(benchmark, counts)
+    frame = layout.items(benchmark, counts, seed)
     items, kind, factors = _draw(benchmark, frame, people, seed)
     turn = weight = easier = 0.0
     if form in ("planted", "planted_pure"):
