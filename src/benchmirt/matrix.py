@@ -1,0 +1,799 @@
+"""The response matrix: all sources merged, one policy applied, items and models filtered.
+
+Two policies. ``honest``: an outcome that could not be graded is missing. ``published``: such a failure counts
+as 0, and as 1 on inverted benchmarks, as the published study has it. Nothing is ever dropped from the tables:
+items and models that a filter leaves out have ``kept`` false and a reason, and :func:`load` skips them.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmirt import outcomes, provenance
+from benchmirt.config import Study
+from benchmirt.errors import InputError, nearest
+from benchmirt.files import write_csv, write_json, write_parquet
+from benchmirt.ids import slug
+from benchmirt.outcomes import FAILURES, ITEM_FACTS, MODEL_FACTS, REASONS
+
+if TYPE_CHECKING:
+    import pandera.pandas as pandera
+
+__all__ = [
+    "POLICIES",
+    "ResponseData",
+    "build",
+    "coverage_schema",
+    "from_arrays",
+    "item_table_schema",
+    "load",
+    "model_table_schema",
+    "select",
+]
+
+Policy = Literal["published", "honest"]
+POLICIES: tuple[Policy, ...] = ("published", "honest")
+_log = logging.getLogger(__name__)
+_FAILED = np.array([0, *(reason in FAILURES for reason in REASONS)], dtype=bool)
+_STATISTICS = {"observed": "int64", "mean": "float64", "kept": "bool", "drop_reason": "str"}
+_ITEM_COLUMNS = {**ITEM_FACTS, **_STATISTICS}
+_MODEL_COLUMNS = {
+    "model": "str",
+    "slug": "str",
+    "canonical": "str",
+    "publisher": "str",
+    "family": "str",
+    "lineage": "str",
+    "lineage_evidence": "str",
+    "size_b": "float64",
+    "reasoning": "boolean",
+    "released": "str",
+    "notes": "str",
+    **_STATISTICS,
+}
+
+
+@dataclass(frozen=True)
+class ResponseData:
+    """The responses of N models to J items, and what is needed to fit them.
+
+    Attributes
+    ----------
+    responses
+        int8 of shape (N, J): 1, 0, or -1 where missing.
+    models, items
+        Their names, in order.
+    floor, ceiling
+        float32 of shape (J,): lower and upper asymptote, 0 and 1 where there is none.
+    lineage
+        int64 of shape (N,): models with the same code are not independent of each other.
+    item_table, model_table
+        The rows of ``items.parquet`` and ``models.parquet`` in the same order.
+    hash
+        SHA-256 over all of the above except the tables' further columns.
+    """
+
+    responses: NDArray[np.int8]
+    models: tuple[str, ...]
+    items: tuple[str, ...]
+    floor: NDArray[np.float32]
+    ceiling: NDArray[np.float32]
+    lineage: NDArray[np.int64]
+    item_table: pd.DataFrame = field(repr=False)
+    model_table: pd.DataFrame = field(repr=False)
+    hash: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256()
+        for names in (self.models, self.items):
+            digest.update("\0".join(names).encode())
+            digest.update(b"\0\0")
+        for array in (self.responses, self.floor, self.ceiling, self.lineage):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        object.__setattr__(self, "hash", digest.hexdigest())
+
+
+# -- contracts ----------------------------------------------------------------------------------------------
+
+
+def _table_schema(columns: Mapping[str, str], required: Iterable[str], key: str) -> pandera.DataFrameSchema:
+    import pandera.pandas as pandera
+
+    never_null = {*required, "observed", "kept"}
+    agree = pandera.Check(
+        lambda frame: frame["kept"] == frame["drop_reason"].isna(),
+        error="a row is kept or has a reason why not, and never both",
+    )
+    share = pandera.Check.in_range(0.0, 1.0)
+    return pandera.DataFrameSchema(
+        {
+            name: pandera.Column(
+                kind, share if name == "mean" else None, nullable=name not in never_null, unique=name == key
+            )
+            for name, kind in columns.items()
+        },
+        checks=agree,
+        strict=True,
+        ordered=True,
+    )
+
+
+@functools.cache
+def item_table_schema() -> pandera.DataFrameSchema:
+    """Return the contract of ``items.parquet``."""
+    return _table_schema(_ITEM_COLUMNS, ("question_id", "benchmark", "inverted"), "question_id")
+
+
+@functools.cache
+def model_table_schema() -> pandera.DataFrameSchema:
+    """Return the contract of ``models.parquet``."""
+    required = ("model", "slug", "canonical", "lineage", "lineage_evidence")
+    return _table_schema(_MODEL_COLUMNS, required, "model")
+
+
+@functools.cache
+def coverage_schema() -> pandera.DataFrameSchema:
+    """Return the contract of ``coverage.csv``."""
+    import pandera.pandas as pandera
+
+    whole = pandera.Check.ge(0)
+    adds_up = pandera.Check(
+        lambda frame: (
+            (frame["items"] == frame["observed"] + frame["missing"])
+            & (frame["missing"] == frame[list(REASONS)].sum(axis=1))
+        ),
+        error="items are observed or missing for one reason",
+    )
+    counts = {name: pandera.Column("int64", whole) for name in ("items", "observed", "missing", *REASONS)}
+    return pandera.DataFrameSchema(
+        {
+            "benchmark": pandera.Column(str),
+            "model": pandera.Column(str),
+            **counts,
+            "mean": pandera.Column("float64", pandera.Check.in_range(0.0, 1.0), nullable=True),
+        },
+        checks=adds_up,
+        unique=["benchmark", "model"],
+        strict=True,
+        ordered=True,
+    )
+
+
+# -- building -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Origin:
+    """A shard and what is known of it."""
+
+    shard: Path
+    item_facts: pd.DataFrame
+    model_facts: pd.DataFrame
+    manifests: list[dict[str, Any]]
+
+    def file(self, role: str = "responses") -> str:
+        files = self.manifests[0]["files"] if self.manifests else {}
+        chosen = files.get(role, files.get("responses"))
+        return str(chosen["path"]) if chosen else str(self.shard)
+
+
+def build(
+    outcome_files: Sequence[str | Path], study: Study, policy: Policy, out_dir: str | Path
+) -> list[Path]:
+    """Merge shards, apply a policy and the study's filters, and write the matrix.
+
+    Parameters
+    ----------
+    outcome_files
+        ``shard{n}.parquet`` files in the order of the study's sources; the tables of facts and the manifests
+        are read from beside each.
+    study
+        Its ``models`` and ``filter`` are used.
+    policy
+        ``published`` or ``honest``.
+    out_dir
+        The folder for ``responses.parquet``, ``items.parquet``, ``models.parquet``, ``coverage.csv`` and
+        ``summary.json``.
+
+    Returns
+    -------
+    list of Path
+        The five files.
+
+    Raises
+    ------
+    InputError
+        If sources disagree about an outcome or a fact, a model has no outcome at all, a name in
+        ``models.include`` or ``models.exclude`` is unknown, fewer than two models or no item are left.
+    """
+    if policy not in POLICIES:
+        raise ValueError(f"no policy is called {policy!r}")
+    origins = [
+        _Origin(Path(shard), *outcomes.facts(shard), outcomes.manifests(shard)) for shard in outcome_files
+    ]
+    items = _merge_facts(origins, "items", "question_id")
+    models = _merge_facts(origins, "models", "model")
+    values, reasons = _merge_outcomes(origins, items["question_id"], models["model"])
+    filled = _apply_policy(values, reasons, items["inverted"].to_numpy(), policy)
+
+    model_table = _model_table(models, values, study, origins)
+    kept_models = model_table["kept"].to_numpy()
+    item_table = _item_table(items, values[:, kept_models], study, policy, origins)
+    _drop_silent_models(model_table, values, item_table["kept"].to_numpy())
+    _need_two_models(model_table, origins)
+    coverage = _coverage(item_table, model_table, values, reasons)
+
+    home = Path(out_dir)
+    paths = [home / name for name in ("responses.parquet", "items.parquet", "models.parquet", "coverage.csv")]
+    _write_responses(values, item_table["question_id"], model_table["model"], paths[0])
+    write_parquet(item_table_schema().validate(item_table), paths[1])
+    write_parquet(model_table_schema().validate(model_table), paths[2])
+    write_csv(coverage_schema().validate(coverage), paths[3])
+    asymptotes = policy == "honest" and bool(study.fits["asymptotes"])
+    data = _assemble(values, item_table, model_table, asymptotes)
+    paths.append(home / "summary.json")
+    write_json(_summary(data, item_table, model_table, values, origins, study, policy, filled), paths[-1])
+    _log.info(
+        "%s: %d of %d items and %d of %d models kept",
+        policy,
+        item_table["kept"].sum(),
+        len(item_table),
+        model_table["kept"].sum(),
+        len(model_table),
+    )
+    return paths
+
+
+def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFrame:
+    """Put the facts of all sources under each other, each name once; facts given twice must agree."""
+    columns = list(ITEM_FACTS if role == "items" else MODEL_FACTS)
+    merged: pd.DataFrame | None = None
+    homes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    for number, origin in enumerate(origins):
+        facts = (origin.item_facts if role == "items" else origin.model_facts).reset_index(drop=True)
+        if merged is None:
+            merged = facts[columns].copy()
+            homes = np.zeros(len(merged), dtype=np.int64)
+            continue
+        place = pd.Index(merged[key]).get_indexer(pd.Index(facts[key]))
+        shared = np.flatnonzero(place >= 0)
+        for column in columns:
+            if column == key or not shared.size:
+                continue
+            old = merged[column].iloc[place[shared]].reset_index(drop=True)
+            new = facts[column].iloc[shared].reset_index(drop=True)
+            differ = (old.notna() & new.notna() & (old != new).fillna(False)).to_numpy(dtype=bool)
+            if differ.any() and column != "notes":
+                first = int(np.flatnonzero(differ)[0])
+                there, here = place[shared[first]], shared[first]
+                before = origins[homes[there]]
+                raise InputError(
+                    f'"{facts[key].iloc[here]}" has another {column} in {before.file(role)}',
+                    file=origin.file(role),
+                    where=_where(facts, here, column),
+                    found=f'"{new.iloc[first]}"',
+                    expected=f'"{old.iloc[first]}", as there',
+                    todo="Make the two files agree",
+                )
+            if column == "notes":
+                both = old.where(~differ, old + "; " + new)
+                merged.loc[merged.index[place[shared]], column] = both.where(old.notna(), new).to_numpy()
+            elif old.isna().any():
+                merged.loc[merged.index[place[shared]], column] = old.where(old.notna(), new).to_numpy()
+        fresh = facts.loc[place < 0, columns]
+        merged = pd.concat([merged, fresh], ignore_index=True)
+        homes = np.concatenate([homes, np.full(len(fresh), number, dtype=np.int64)])
+    if merged is None:
+        raise ValueError("no sources")
+    return merged
+
+
+def _where(facts: pd.DataFrame, place: int, column: str) -> str:
+    for row in ("fact_row", "row"):
+        if row in facts and pd.notna(facts[row].iloc[place]):
+            return f'row {facts[row].iloc[place]}, column "{column}"'
+    return f'column "{column}"'
+
+
+def _merge_outcomes(
+    origins: Sequence[_Origin], items: pd.Series, models: pd.Series
+) -> tuple[NDArray[np.int8], NDArray[np.uint8]]:
+    """Return outcomes and reasons, both (J, N); a cell without any source is not_run."""
+    not_run = REASONS.index("not_run") + 1
+    values = np.full((len(items), len(models)), -1, dtype=np.int8)
+    reasons = np.full(values.shape, not_run, dtype=np.uint8)
+    item_place = {name: place for place, name in enumerate(items)}
+    model_place = {name: place for place, name in enumerate(models)}
+    for number, origin in enumerate(origins):
+        for block in outcomes.blocks(origin.shard, model_place, item_place):
+            at = (block.item, block.model)
+            old, new = values[at], block.outcome
+            clash = (old >= 0) & (new >= 0) & (old != new)
+            if clash.any():
+                first = int(np.flatnonzero(clash)[0])
+                raise _disagreement(origins, number, item_place, model_place, block, first)
+            has = new >= 0
+            values[block.item[has], block.model[has]] = new[has]
+            reasons[block.item[has], block.model[has]] = 0
+            says_why = ~has & (old < 0) & (block.reason != not_run)
+            reasons[block.item[says_why], block.model[says_why]] = block.reason[says_why]
+    return values, reasons
+
+
+def _disagreement(
+    origins: Sequence[_Origin],
+    number: int,
+    item_place: Mapping[str, int],
+    model_place: Mapping[str, int],
+    block: outcomes.Block,
+    place: int,
+) -> InputError:
+    """Tell which two sources differ in which cell."""
+    cell = int(block.item[place]), int(block.model[place])
+    item, model = list(item_place)[cell[0]], list(model_place)[cell[1]]
+
+    def row(origin: _Origin) -> str:
+        facts = origin.item_facts
+        return str(facts.loc[facts["question_id"] == item, "row"].iloc[0])
+
+    earlier = ""
+    for origin in origins[:number]:
+        for other in outcomes.blocks(origin.shard, model_place, item_place):
+            same = (other.item == cell[0]) & (other.model == cell[1]) & (other.outcome >= 0)
+            if same.any() and not earlier:
+                earlier = f"{int(other.outcome[same][0])}, as in {origin.file()}, row {row(origin)}"
+    return InputError(
+        f'two files disagree about "{item}" and this model',
+        file=origins[number].file(),
+        where=f'row {row(origins[number])}, column "{model}"',
+        found=str(int(block.outcome[place])),
+        expected=earlier,
+        todo="Correct one of the two files, or rename the model in one if it was run twice",
+    )
+
+
+def _apply_policy(
+    values: NDArray[np.int8], reasons: NDArray[np.uint8], inverted: NDArray[np.bool_], policy: Policy
+) -> int:
+    """Fill failures in place if the policy says so; return how many."""
+    if policy == "honest":
+        return 0
+    failed = _FAILED[reasons]
+    count = int(failed.sum())
+    if count:
+        filling = np.broadcast_to(inverted.astype(np.int8)[:, None], values.shape)
+        values[failed] = filling[failed]
+        reasons[failed] = 0
+    return count
+
+
+def _files(origins: Sequence[_Origin], role: str = "responses") -> str:
+    return ", ".join(dict.fromkeys(origin.file(role) for origin in origins))
+
+
+def _model_table(
+    models: pd.DataFrame, values: NDArray[np.int8], study: Study, origins: Sequence[_Origin]
+) -> pd.DataFrame:
+    """Add slugs, lineages, counts and what is kept."""
+    table = models.copy()
+    names = list(table["model"])
+    for section in ("include", "exclude"):
+        for name in study.models[section]:
+            if name not in names:
+                near = nearest(name, names)
+                raise InputError(
+                    "no source has this model",
+                    file=_files(origins),
+                    where=f"models.{section}",
+                    found=f'"{name}"',
+                    todo=f'Did you mean "{near}"?' if near else "Names are those of the response tables",
+                )
+    table["slug"] = pd.Series([slug(name) for name in names], dtype="str")
+    table["canonical"] = table["canonical"].fillna(table["model"])
+    evidence = np.where(
+        table["lineage"].notna(),
+        "lineage column",
+        np.where(table["family"].notna(), "family column", "none: own cluster"),
+    )
+    table["lineage"] = table["lineage"].fillna(table["family"]).fillna(table["model"])
+    table["lineage_evidence"] = pd.Series(evidence, dtype="str")
+    seen = values >= 0
+    table["observed"] = seen.sum(axis=0).astype(np.int64)
+    table["mean"] = _mean((values == 1).sum(axis=0), table["observed"].to_numpy())
+    reason: list[str | None] = [None] * len(names)
+    include = set(study.models["include"])
+    for place, name in enumerate(names):
+        if include and name not in include:
+            reason[place] = "not in models.include"
+        elif name in study.models["exclude"]:
+            reason[place] = "in models.exclude"
+        elif not table["observed"].iloc[place]:
+            origin = next(o for o in origins if name in set(o.model_facts["model"]))
+            raise InputError(
+                "this model has no outcome at all",
+                file=origin.file(),
+                where=f'row 1, column "{name}"',
+                found="only empty cells",
+                todo="Drop the column or name the model in models.exclude",
+            )
+    if study.models["duplicates"] == "most_complete":
+        _drop_duplicates(table, reason)
+    return _with_reasons(table, reason, _MODEL_COLUMNS)
+
+
+def _drop_duplicates(table: pd.DataFrame, reason: list[str | None]) -> None:
+    """Keep the most complete of the models with one canonical name; the first where two are equal."""
+    best: dict[str, int] = {}
+    observed, canonical = table["observed"].to_numpy(), list(table["canonical"])
+    for place, name in enumerate(canonical):
+        if reason[place] is None and (name not in best or observed[place] > observed[best[name]]):
+            best[name] = place
+    for place, name in enumerate(canonical):
+        if reason[place] is None and best[name] != place:
+            reason[place] = f"the same model as {table['model'].iloc[best[name]]}, which is more complete"
+            if observed[place] == observed[best[name]]:
+                reason[place] = f"the same model as {table['model'].iloc[best[name]]}, which comes first"
+
+
+def _mean(passed: NDArray[Any], observed: NDArray[Any]) -> NDArray[np.float64]:
+    """Return passed / observed, correctly rounded, so that 5 of 100 is 0.05 exactly; NaN for none."""
+    mean = np.full(len(passed), np.nan)
+    np.divide(passed.astype(np.float64), observed.astype(np.float64), out=mean, where=observed > 0)
+    return mean
+
+
+def _with_reasons(
+    table: pd.DataFrame, reason: Sequence[str | None], columns: Mapping[str, str]
+) -> pd.DataFrame:
+    table["drop_reason"] = pd.Series(
+        [np.nan if text is None else text for text in reason], dtype="str", index=table.index
+    )
+    table["kept"] = table["drop_reason"].isna()
+    return table[list(columns)]
+
+
+def _item_table(
+    items: pd.DataFrame, values: NDArray[np.int8], study: Study, policy: Policy, origins: Sequence[_Origin]
+) -> pd.DataFrame:
+    """Add counts over the kept models and what is kept."""
+    table = items.copy()
+    passed = (values == 1).sum(axis=1)
+    observed = (values >= 0).sum(axis=1)
+    mean = _mean(passed, observed)
+    bounds, least = study.filter[policy], study.filter["min_observed"]
+    low, high = bounds["min_mean"], bounds["max_mean"]
+    rules = [
+        (observed == 0, "no outcomes"),
+        (observed < least, f"fewer than {least} outcomes"),
+        ((passed == 0) | (passed == observed), "all outcomes equal"),
+        (mean <= low, f"mean not above {low}"),
+        (mean >= high, f"mean not below {high}"),
+    ]
+    chosen = np.select([hit for hit, _ in rules], list(range(len(rules))), default=-1)
+    reason = [None if rule < 0 else rules[rule][1] for rule in chosen]
+    table["observed"] = observed.astype(np.int64)
+    table["mean"] = mean
+    table = _with_reasons(table, reason, _ITEM_COLUMNS)
+    if not table["kept"].any():
+        counts = table["drop_reason"].value_counts()
+        why = "; ".join(f"{number} items: {text}" for text, number in counts.items())
+        raise InputError(
+            f"no item is left under the policy {policy}",
+            file=_files(origins),
+            where=f"filter.{policy}, filter.min_observed",
+            found=why,
+            todo="Items inform a fit only if models differ on them: add models or loosen the filter",
+        )
+    return table
+
+
+def _drop_silent_models(table: pd.DataFrame, values: NDArray[np.int8], kept_items: NDArray[np.bool_]) -> None:
+    """Drop models, in place, whose every outcome is on an item that was dropped."""
+    silent = table["kept"].to_numpy() & ~(values[kept_items] >= 0).any(axis=0)
+    table.loc[silent, "drop_reason"] = "no outcome on a kept item"
+    table["kept"] = table["drop_reason"].isna()
+
+
+def _need_two_models(table: pd.DataFrame, origins: Sequence[_Origin]) -> None:
+    kept = list(table.loc[table["kept"], "model"])
+    if len(kept) < 2:
+        found = f'only "{kept[0]}"' if kept else "none"
+        dropped = table.loc[~table["kept"], ["model", "drop_reason"]]
+        why = "; ".join(f"{row.model}: {row.drop_reason}" for row in dropped.head(3).itertuples())
+        raise InputError(
+            "abilities are relative: one model alone cannot be placed",
+            file=_files(origins),
+            where="row 1, columns of models",
+            found=found + (f" ({why})" if why else ""),
+            expected="at least 2 models, and 30 for verdicts",
+            todo="Add columns of further models, or loosen models.include and models.exclude",
+        )
+
+
+def _coverage(
+    item_table: pd.DataFrame,
+    model_table: pd.DataFrame,
+    values: NDArray[np.int8],
+    reasons: NDArray[np.uint8],
+) -> pd.DataFrame:
+    """Count outcomes by benchmark, model and reason."""
+    names = list(model_table["model"])
+    codes, benchmarks = pd.factorize(item_table["benchmark"])
+    parts: list[pd.DataFrame] = []
+    for code, benchmark in enumerate(benchmarks):
+        own, why = values[codes == code], reasons[codes == code]
+        observed = (own >= 0).sum(axis=0)
+        part = {
+            "benchmark": pd.Series([benchmark] * len(names), dtype="str"),
+            "model": pd.Series(names, dtype="str"),
+            "items": np.full(len(names), len(own), dtype=np.int64),
+            "observed": observed.astype(np.int64),
+            "missing": (len(own) - observed).astype(np.int64),
+            **{
+                reason: (why == number).sum(axis=0).astype(np.int64)
+                for number, reason in enumerate(REASONS, start=1)
+            },
+            "mean": _mean((own == 1).sum(axis=0), observed),
+        }
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _write_responses(values: NDArray[np.int8], items: pd.Series, models: pd.Series, path: Path) -> None:
+    """Write a row per item and one nullable Int8 column per model, without a copy as objects."""
+    import pyarrow as pa
+
+    names = list(models)
+    nothing = pd.DataFrame(
+        {"question_id": pd.Series(dtype="str"), **{name: pd.Series(dtype="Int8") for name in names}}
+    )
+    schema = pa.Schema.from_pandas(nothing, preserve_index=False)
+    columns = [pa.array(list(items), type=schema.field(0).type)]
+    columns += [
+        pa.array(np.ascontiguousarray(values[:, place]), mask=values[:, place] < 0)
+        for place in range(len(names))
+    ]
+    write_parquet(pa.Table.from_arrays(columns, schema=schema), path)
+
+
+def _summary(
+    data: ResponseData,
+    item_table: pd.DataFrame,
+    model_table: pd.DataFrame,
+    values: NDArray[np.int8],
+    origins: Sequence[_Origin],
+    study: Study,
+    policy: Policy,
+    filled: int,
+) -> dict[str, Any]:
+    grouped = item_table.groupby("benchmark", sort=False)["kept"]
+    observed = int((values >= 0).sum())
+    first = [origin.manifests[0] for origin in origins if origin.manifests]
+    return {
+        "policy": policy,
+        "simulated": study.simulated,
+        "models": len(model_table),
+        "models_kept": int(model_table["kept"].sum()),
+        "models_dropped": _counts(model_table),
+        "items": len(item_table),
+        "items_kept": int(item_table["kept"].sum()),
+        "items_dropped": _counts(item_table),
+        "benchmarks": {
+            str(name): {"items": int(kept.size), "kept": int(kept.sum())} for name, kept in grouped
+        },
+        "observed": observed,
+        "missing": int(values.size) - observed,
+        "cells_filled_by_policy": filled,
+        "failures_known": any(manifest["failures_known"] for manifest in first),
+        "sources": [{"source": manifest["source"], "files": manifest["files"]} for manifest in first],
+        "hash": data.hash,
+        "provenance": provenance.record(config_sha256=study.config_sha256, data_hash=data.hash),
+    }
+
+
+def _counts(table: pd.DataFrame) -> dict[str, int]:
+    return {str(reason): int(number) for reason, number in table["drop_reason"].value_counts().items()}
+
+
+# -- loading ------------------------------------------------------------------------------------------------
+
+
+def _asymptotes(item_table: pd.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return floors 1/options, and ceilings 1 - 1/options of inverted items; 0 and 1 elsewhere."""
+    chance = 1.0 / item_table["options"].to_numpy(dtype=np.float64, na_value=np.inf)
+    inverted = item_table["inverted"].to_numpy(dtype=bool)
+    floor = np.where(inverted, 0.0, chance).astype(np.float32)
+    ceiling = np.where(inverted, 1.0 - chance, 1.0).astype(np.float32)
+    return floor, ceiling
+
+
+def _assemble(
+    values: NDArray[np.int8], item_table: pd.DataFrame, model_table: pd.DataFrame, asymptotes: bool
+) -> ResponseData:
+    """Return the kept part of a matrix of all items and models."""
+    kept_items = item_table["kept"].to_numpy()
+    kept_models = model_table["kept"].to_numpy()
+    return _data(
+        np.ascontiguousarray(values[kept_items][:, kept_models].T),
+        item_table[kept_items].reset_index(drop=True),
+        model_table[kept_models].reset_index(drop=True),
+        asymptotes,
+    )
+
+
+def _data(
+    responses: NDArray[np.int8], item_table: pd.DataFrame, model_table: pd.DataFrame, asymptotes: bool
+) -> ResponseData:
+    floor, ceiling = _asymptotes(item_table)
+    if not asymptotes:
+        floor, ceiling = np.zeros_like(floor), np.ones_like(ceiling)
+    return ResponseData(
+        responses=responses,
+        models=tuple(model_table["model"]),
+        items=tuple(item_table["question_id"]),
+        floor=floor,
+        ceiling=ceiling,
+        lineage=pd.factorize(model_table["lineage"])[0].astype(np.int64),
+        item_table=item_table,
+        model_table=model_table,
+    )
+
+
+def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
+    """Load the kept items and models of a matrix.
+
+    Parameters
+    ----------
+    folder
+        A folder that :func:`build` has written.
+    asymptotes
+        Whether floors and ceilings follow from the number of options (1/options, or 1 - 1/options above for
+        inverted items); otherwise they are 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If the folder is not complete.
+    """
+    import pyarrow.parquet as pq
+
+    home = Path(folder)
+    for name in ("responses.parquet", "items.parquet", "models.parquet"):
+        if not (home / name).is_file():
+            raise InputError("this part of the matrix is missing", file=home / name, todo="Build it first")
+    item_table = item_table_schema().validate(pd.read_parquet(home / "items.parquet"))
+    model_table = model_table_schema().validate(pd.read_parquet(home / "models.parquet"))
+    item_table_kept = item_table[item_table["kept"]].reset_index(drop=True)
+    model_table_kept = model_table[model_table["kept"]].reset_index(drop=True)
+    rows = item_table["kept"].to_numpy()
+    responses = np.empty((len(model_table_kept), len(item_table_kept)), dtype=np.int8)
+    table = pq.read_table(home / "responses.parquet", columns=list(model_table_kept["model"]))
+    for place, name in enumerate(model_table_kept["model"]):
+        responses[place] = table[name].fill_null(-1).to_numpy()[rows]
+    return _data(responses, item_table_kept, model_table_kept, asymptotes)
+
+
+def from_arrays(
+    responses: NDArray[Any],
+    lineage: Sequence[int] | NDArray[Any] | None = None,
+    benchmark: Sequence[str] | NDArray[Any] | None = None,
+    floor: NDArray[Any] | float | None = None,
+    ceiling: NDArray[Any] | float | None = None,
+) -> ResponseData:
+    """Make response data from arrays, without files.
+
+    Parameters
+    ----------
+    responses
+        Shape (N, J): 1, 0, and -1 or NaN where missing.
+    lineage
+        Shape (N,): codes; each model its own if absent.
+    benchmark
+        Shape (J,): names; all ``"all"`` if absent.
+    floor, ceiling
+        Shape (J,) or one number for all: asymptotes; 0 and 1 if absent.
+
+    Raises
+    ------
+    ValueError
+        If a response is anything else, or shapes do not fit.
+    """
+    values = np.asarray(responses)
+    if values.ndim != 2:
+        raise ValueError(f"responses have the shape (N, J), not {values.shape}")
+    if np.issubdtype(values.dtype, np.floating):
+        values = np.where(np.isnan(values), -1, values)
+    if not np.isin(values, (-1, 0, 1)).all():
+        raise ValueError("responses are 1, 0, or -1 where missing")
+    cells = np.ascontiguousarray(values, dtype=np.int8)
+    count, size = cells.shape
+    models = [f"model-{number:04d}" for number in range(count)]
+    codes = np.arange(count) if lineage is None else np.asarray(lineage, dtype=np.int64)
+    if codes.shape != (count,):
+        raise ValueError(f"lineage has the shape ({count},), not {codes.shape}")
+    seen = cells >= 0
+    items = pd.DataFrame(
+        {
+            "question_id": pd.Series([f"item-{number:05d}" for number in range(size)], dtype="str"),
+            "benchmark": pd.Series(["all"] * size if benchmark is None else list(benchmark), dtype="str"),
+        }
+    )
+    for name, kind in ITEM_FACTS.items():
+        if name not in items:
+            items[name] = (
+                np.zeros(size, dtype=bool) if kind == "bool" else pd.Series([None] * size, dtype=kind)
+            )
+    items["observed"] = seen.sum(axis=0).astype(np.int64)
+    items["mean"] = _mean((cells == 1).sum(axis=0), seen.sum(axis=0))
+    own = [f"lineage-{code}" for code in codes]
+    table = pd.DataFrame(
+        {
+            "model": pd.Series(models, dtype="str"),
+            "slug": pd.Series(models, dtype="str"),
+            "canonical": pd.Series(models, dtype="str"),
+            "lineage": pd.Series(own, dtype="str"),
+            "lineage_evidence": pd.Series(["given"] * count, dtype="str"),
+        }
+    )
+    for name, kind in _MODEL_COLUMNS.items():
+        if name not in table and name not in _STATISTICS:
+            table[name] = pd.Series([None] * count, dtype=kind)
+    table["observed"] = seen.sum(axis=1).astype(np.int64)
+    table["mean"] = _mean((cells == 1).sum(axis=1), seen.sum(axis=1))
+    return ResponseData(
+        responses=cells,
+        models=tuple(models),
+        items=tuple(items["question_id"]),
+        floor=_per_item(floor, 0.0, size, "floor"),
+        ceiling=_per_item(ceiling, 1.0, size, "ceiling"),
+        lineage=codes.astype(np.int64),
+        item_table=_with_reasons(items, [None] * size, _ITEM_COLUMNS),
+        model_table=_with_reasons(table, [None] * count, _MODEL_COLUMNS),
+    )
+
+
+def _per_item(value: NDArray[Any] | float | None, absent: float, size: int, name: str) -> NDArray[np.float32]:
+    given = np.asarray(absent if value is None else value, dtype=np.float32)
+    if given.shape not in ((), (size,)):
+        raise ValueError(f"{name} has the shape ({size},), not {given.shape}")
+    return np.ascontiguousarray(np.broadcast_to(given, (size,)))
+
+
+def select(
+    data: ResponseData,
+    models: NDArray[Any] | Sequence[int] | None = None,
+    items: NDArray[Any] | Sequence[int] | None = None,
+) -> ResponseData:
+    """Return the given models and items of some response data, in the given order.
+
+    Parameters
+    ----------
+    data
+        The whole.
+    models, items
+        Places or a mask; all if absent. Lineages keep their codes.
+    """
+    count, size = data.responses.shape
+    who = np.arange(count) if models is None else np.arange(count)[np.asarray(models)]
+    what = np.arange(size) if items is None else np.arange(size)[np.asarray(items)]
+    return ResponseData(
+        responses=np.ascontiguousarray(data.responses[np.ix_(who, what)]),
+        models=tuple(data.models[place] for place in who),
+        items=tuple(data.items[place] for place in what),
+        floor=data.floor[what],
+        ceiling=data.ceiling[what],
+        lineage=data.lineage[who],
+        item_table=data.item_table.iloc[what].reset_index(drop=True),
+        model_table=data.model_table.iloc[who].reset_index(drop=True),
+    )

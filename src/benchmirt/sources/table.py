@@ -1,0 +1,562 @@
+"""Wide response tables: a row per item, a column per model, 1, 0 or nothing in the cells.
+
+Three files: ``responses`` (``question_id``, then one column per model), and optionally ``items``
+(``question_id``, ``benchmark``, ...) and ``models`` (``model``, ``family``, ...), each CSV, gzip-compressed
+CSV or Parquet. What a cell may hold:
+
+========================= =========================================================
+``1``, ``1.0``            passed (``1.0`` because pandas writes columns with gaps so)
+``0``, ``0.0``            failed
+nothing                   missing, with the reason ``not_run``
+Parquet null, NaN         missing
+Parquet true, false       passed, failed
+anything else             an error
+========================= =========================================================
+
+Names are kept as they are written: ``0012`` is a text.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmirt.config import Source, Study
+from benchmirt.errors import InputError, nearest
+from benchmirt.files import sha256_of
+from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS, Outcomes
+from benchmirt.sources.reading import Sheet, batches, check_header, read_sheet, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read"]
+
+_log = logging.getLogger(__name__)
+_MISSING = 255
+_CELLS = {"1": 1, "0": 0, "": _MISSING, "1.0": 1, "0.0": 0}
+_EXPECTED = "1, 0 or empty"
+_NOT_RUN = REASONS.index("not_run") + 1
+_ALIASES = {"subcategory_one": ("subcategory",), "domain_superset": ("domain",)}
+_TRUTH = {"1": True, "true": True, "0": False, "false": False}
+
+
+def read(source: Source, study: Study) -> Outcomes:
+    """Read a wide response table and the facts of its items and models.
+
+    Parameters
+    ----------
+    source
+        A source of kind ``table``, or ``simulated`` whose tables have been written.
+    study
+        The study; paths are relative to its base.
+
+    Returns
+    -------
+    Outcomes
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another format; if a cell is not 1, 0 or empty; if ids or columns
+        are met twice; if the three files do not name the same items and models; if a fact has the wrong type.
+    """
+    files = source.files(study.results)
+    paths = {role: study.base / name for role, name in files.items()}
+    id_column = source.options.get("columns", {}).get("question_id", "question_id")
+    models, items, numbers, cells = _responses(paths["responses"], files["responses"], id_column)
+    _log.info("%s: %d items, %d models", files["responses"], len(items), len(models))
+    item_sheet = _sheet_of("items", paths, files, id_column, items, numbers)
+    name_column = source.options.get("model_columns", {}).get("model", "model")
+    model_sheet = _sheet_of("models", paths, files, name_column, models, [1] * len(models))
+    return Outcomes(
+        models=models,
+        items=items,
+        outcome=cells,
+        reason=np.where(cells < 0, np.uint8(_NOT_RUN), np.uint8(0)),
+        item_facts=_item_facts(
+            _Facts(
+                item_sheet,
+                id_column,
+                items,
+                numbers,
+                files["responses"],
+                source.options.get("columns", {}),
+                f"sources ({source.name}).columns",
+            ),
+            items,
+            numbers,
+            source,
+        ),
+        model_facts=_model_facts(
+            _Facts(
+                model_sheet,
+                name_column,
+                models,
+                [1] * len(models),
+                files["responses"],
+                source.options.get("model_columns", {}),
+                f"sources ({source.name}).model_columns",
+            ),
+            models,
+        ),
+        manifest={
+            "source": source.name,
+            "kind": source.kind,
+            "simulated": source.kind == "simulated",
+            "scorer": "as given in the table",
+            "scorer_version": None,
+            "failures_known": False,
+            "benchmirt": version("benchmirt"),
+            "files": {
+                role: {"path": files[role], "sha256": sha256_of(paths[role])} for role in sorted(files)
+            },
+        },
+    )
+
+
+# -- the responses ------------------------------------------------------------------------------------------
+
+
+def _responses(
+    path: Path, file: str, id_column: str
+) -> tuple[tuple[str, ...], tuple[str, ...], list[int], NDArray[np.int8]]:
+    """Read the response table: models, items, their rows, and the cells as int8 (J, N), -1 for missing."""
+    parts: list[NDArray[np.uint8]] = []
+    items: list[str] = []
+    numbers: list[int] = []
+    reader = _parquet_rows if path.name.endswith(".parquet") else _csv_rows
+    models: tuple[str, ...] = ()
+    for own_models, own_items, own_numbers, own_cells in reader(path, file, id_column):
+        models = own_models
+        items += own_items
+        numbers += own_numbers
+        parts.append(own_cells)
+    _check_ids(items, numbers, file, id_column)
+    if not models:
+        raise InputError(
+            "there is no column of a model",
+            file=file,
+            where="row 1",
+            found=f'only "{id_column}"',
+            expected="one column per model",
+        )
+    if not items:
+        raise InputError("the table has a header but no rows", file=file)
+    cells = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return models, tuple(items), numbers, cells.view(np.int8)
+
+
+_Part = tuple[tuple[str, ...], list[str], list[int], "NDArray[np.uint8]"]
+
+
+def _csv_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
+    """Yield parts of a CSV table; 255 is missing (as int8: -1)."""
+    content = rows(path, file)
+    _, header = next(content)
+    check_header(header, file, id_column)
+    place = header.index(id_column)
+    models = tuple(name for name in header if name != id_column)
+    items: list[str] = []
+    numbers: list[int] = []
+    cells = bytearray()
+    for number, fields in content:
+        items.append(fields.pop(place))
+        numbers.append(number)
+        try:
+            cells += bytes(map(_CELLS.__getitem__, fields))
+        except KeyError:
+            column = next(index for index, field in enumerate(fields) if field not in _CELLS)
+            raise _bad_cell(file, number, models[column], f'"{fields[column]}"', items[-1]) from None
+    array = np.frombuffer(cells, dtype=np.uint8).reshape(len(items), len(models))
+    yield models, items, numbers, array
+
+
+def _parquet_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
+    """Yield parts of a Parquet table; 255 is missing (as int8: -1)."""
+    done = 0
+    for batch in batches(path, file):
+        header = list(batch.schema.names)
+        if done == 0:
+            check_header(header, file, id_column)
+        place = header.index(id_column)
+        models = tuple(name for name in header if name != id_column)
+        items = _parquet_ids(batch.column(place), file, id_column, done)
+        cells = np.empty((len(items), len(models)), dtype=np.uint8)
+        for index, name in enumerate(models):
+            column = batch.column(header.index(name))
+            cells[:, index] = _parquet_cells(column, file, name, items, done)
+        numbers = list(range(done + 1, done + len(items) + 1))
+        done += len(items)
+        yield models, items, numbers, cells
+
+
+def _parquet_ids(column: pa.Array, file: str, name: str, before: int) -> list[str]:
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+        raise InputError(
+            "",
+            file=file,
+            where=f'row {before + 1}, column "{name}"',
+            found=str(kind),
+            expected="a text column",
+        )
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _parquet_cells(
+    column: pa.Array, file: str, name: str, items: Sequence[str], before: int
+) -> NDArray[np.uint8]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), _MISSING, dtype=np.uint8)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        texts = ["" if text is None else text for text in column.to_pylist()]
+        codes = np.array([_CELLS.get(text, 254) for text in texts], dtype=np.uint8)
+        bad = np.flatnonzero(codes == 254)
+        shown: Any = texts
+    elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        missing = np.isnan(values)
+        bad = np.flatnonzero(~missing & (values != 1.0) & (values != 0.0))
+        codes = np.where(missing, _MISSING, values == 1.0).astype(np.uint8)
+        shown = column.to_pylist()
+    else:
+        raise InputError(
+            "the column holds neither numbers nor texts",
+            file=file,
+            where=f'row {before + 1}, column "{name}"',
+            found=str(kind),
+            expected=_EXPECTED,
+        )
+    if bad.size:
+        first = int(bad[0])
+        raise _bad_cell(file, before + first + 1, name, f'"{shown[first]}"', items[first])
+    return codes
+
+
+def _bad_cell(file: str, number: int, model: str, found: str, item: str) -> InputError:
+    try:
+        fraction = 0.0 < float(found.strip('"')) < 1.0
+    except ValueError:
+        fraction = False
+    todo = "Correct the value or drop the column"
+    if fraction:
+        todo = "A graded score needs a decision what counts as 1: write 1 or 0"
+    return InputError(
+        "",
+        file=file,
+        where=f'row {number}, column "{model}"',
+        found=f'{found} for "{item}"',
+        expected=_EXPECTED,
+        todo=todo,
+    )
+
+
+def _check_ids(names: Sequence[str], numbers: Sequence[int], file: str, column: str) -> None:
+    """Check that ids are given, are met once, and have no spaces around them."""
+    seen: dict[str, int] = {}
+    for name, number in zip(names, numbers, strict=True):
+        where = f'row {number}, column "{column}"'
+        if not name:
+            raise InputError(
+                "the name is missing", file=file, where=where, todo="Every row needs its own name"
+            )
+        if name != name.strip():
+            raise InputError(
+                "a name begins or ends with a space",
+                file=file,
+                where=where,
+                found=f'"{name}"',
+                expected=f'"{name.strip()}"',
+            )
+        if name in seen:
+            raise InputError(
+                f"the same name stands in row {seen[name]}",
+                file=file,
+                where=where,
+                found=f'"{name}" twice',
+                expected="each name once",
+                todo="Drop one of the two rows, or name them apart",
+            )
+        seen[name] = number
+
+
+# -- facts of items and models ------------------------------------------------------------------------------
+
+
+def _sheet_of(
+    role: str,
+    paths: Mapping[str, Path],
+    files: Mapping[str, str],
+    key: str,
+    names: Sequence[str],
+    numbers: Sequence[int],
+) -> Sheet | None:
+    """Read the facts of items or models, and check that they are about the names of the responses."""
+    if role not in paths:
+        return None
+    sheet = read_sheet(paths[role], files[role], key)
+    own = sheet.column(key)
+    _check_ids(own, sheet.numbers, sheet.file, key)
+    responses = files["responses"]
+    known = set(own)
+    lost = [place for place, name in enumerate(names) if name not in known]
+    if lost:
+        name = names[lost[0]]
+        near = nearest(name, own) if len(own) < 10_000 else None
+        where = f'row {numbers[lost[0]]}, column "{name if role == "models" else key}"'
+        raise InputError(
+            f"this {role.removesuffix('s')} has no row in {sheet.file}{_more(lost)}",
+            file=responses,
+            where=where,
+            found=f'"{name}"',
+            todo=f"Add it to {sheet.file}" + (f', where the nearest is "{near}"' if near else ""),
+        )
+    asked = set(names)
+    spare = [place for place, name in enumerate(own) if name not in asked]
+    if spare and role == "items":
+        raise InputError(
+            f"this item has no row in {responses}{_more(spare)}",
+            file=sheet.file,
+            where=f'row {sheet.numbers[spare[0]]}, column "{key}"',
+            found=f'"{own[spare[0]]}"',
+            todo=f"Add its responses, or drop it from {sheet.file}",
+        )
+    if spare:
+        _log.info("%s: %d models without a column in %s are left out", sheet.file, len(spare), responses)
+    return sheet
+
+
+def _more(places: Sequence[int]) -> str:
+    return f" (nor have {len(places) - 1} others)" if len(places) > 1 else ""
+
+
+class _Facts:
+    """Facts by column, found by our names, their aliases, or as the configuration says.
+
+    Parameters
+    ----------
+    sheet
+        The file, or None: only the names themselves are known.
+    key, names, numbers
+        The column of the names, the names in order, and their rows in the responses.
+    file
+        The responses, for messages where there is no sheet.
+    asked
+        The configuration's columns.
+    place
+        The key path of `asked`.
+    """
+
+    def __init__(
+        self,
+        sheet: Sheet | None,
+        key: str,
+        names: Sequence[str],
+        numbers: Sequence[int],
+        file: str,
+        asked: Mapping[str, Any],
+        place: str,
+    ) -> None:
+        if sheet is None:
+            self.header: tuple[str, ...] = (key,)
+            self.fields = [[name] for name in names]
+            self.numbers = list(numbers)
+            self.file = file
+        else:
+            index = sheet.header.index(key)
+            order = {row[index]: row_place for row_place, row in enumerate(sheet.fields)}
+            self.header = sheet.header
+            self.fields = [sheet.fields[order[name]] for name in names]
+            self.numbers = [sheet.numbers[order[name]] for name in names]
+            self.file = sheet.file
+        self.given = sheet is not None
+        self.asked = asked
+        self.place = place
+
+    def column_of(self, name: str) -> str:
+        """Return the file's column that first gives the fact called `name`."""
+        asked = self.asked.get(name, name)
+        first = asked[0] if isinstance(asked, list) else asked
+        column: str = first.get("column", name) if isinstance(first, dict) else first
+        if name not in self.asked and name not in self.header:
+            return next((own for own in _ALIASES.get(name, ()) if own in self.header), name)
+        return column
+
+    def texts(self, name: str) -> list[str | None]:
+        """Return the fact called `name` as texts, None where it is not given."""
+        if name in self.asked:
+            asked = self.asked[name]
+            return self._first(name, asked if isinstance(asked, list) else [asked])
+        for own in (name, *_ALIASES.get(name, ())):
+            if own in self.header:
+                index = self.header.index(own)
+                return [row[index].strip() or None for row in self.fields]
+        return [None] * len(self.fields)
+
+    def _first(self, name: str, specs: Sequence[Any]) -> list[str | None]:
+        found: list[str | None] = [None] * len(self.fields)
+        for spec in specs:
+            for place, value in enumerate(self._one(name, spec)):
+                if found[place] is None:
+                    found[place] = value
+        return found
+
+    def _one(self, name: str, spec: Any) -> list[str | None]:
+        if isinstance(spec, str):
+            spec = {"column": spec}
+        constant = spec.get("value")
+        if isinstance(constant, bool):
+            constant = "true" if constant else "false"
+        elif constant is not None:
+            constant = str(constant)
+        column = spec.get("column")
+        if column is None:
+            return [constant] * len(self.fields)
+        if column not in self.header:
+            near = nearest(column, self.header)
+            raise InputError(
+                f'there is no column "{column}"',
+                file=self.file,
+                where=f"row 1 (asked for by {self.place}.{name})",
+                found=", ".join(self.header[:8]) + (", ..." if len(self.header) > 8 else ""),
+                todo=f'Did you mean "{near}"?' if near else "Name one of these",
+            )
+        index = self.header.index(column)
+        values = [row[index].strip() for row in self.fields]
+        pattern = spec.get("pattern")
+        if pattern is None:
+            return [(constant if value and constant is not None else value) or None for value in values]
+        matches = [re.search(pattern, value) for value in values]
+        if not any(matches):
+            raise InputError(
+                f'the pattern of {self.place}.{name} is nowhere in column "{column}"',
+                file=self.file,
+                where=f'row {self.numbers[0]}, column "{column}"',
+                found=f'"{values[0]}" first',
+                expected=f"{pattern}",
+            )
+        if constant is not None:
+            return [constant if match else None for match in matches]
+        return [(match.group(1) or None) if match else None for match in matches]
+
+    def typed(self, name: str, kind: str, what: str) -> list[Any]:
+        """Return a fact as numbers or truth values.
+
+        Raises
+        ------
+        InputError
+            If a text is none.
+        """
+        values: list[Any] = []
+        for place, text in enumerate(self.texts(name)):
+            value = None if text is None else _converted(text, kind)
+            if text is not None and value is None:
+                raise InputError(
+                    "",
+                    file=self.file,
+                    where=f'row {self.numbers[place]}, column "{self.column_of(name)}"',
+                    found=f'"{text}"',
+                    expected=what,
+                    todo="Correct the value or leave it empty",
+                )
+            values.append(value)
+        return values
+
+
+def _converted(text: str, kind: str) -> float | int | bool | None:
+    """Return `text` as a number of options, a size or a truth value; None if it is none."""
+    if kind == "truth":
+        return _TRUTH.get(text.lower())
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if kind == "options":
+        return int(number) if number.is_integer() and 2 <= number <= 1000 else None
+    return number if 0.0 < number < float("inf") else None
+
+
+def _strings(values: Iterable[str | None]) -> pd.Series:
+    return pd.Series([np.nan if value is None else value for value in values], dtype="str")
+
+
+def _item_facts(facts: _Facts, items: Sequence[str], numbers: Sequence[int], source: Source) -> pd.DataFrame:
+    options = source.options
+    columns: dict[str, Any] = {"question_id": _strings(items)}
+    benchmark = facts.texts("benchmark")
+    if "benchmark" in options or not any(benchmark):
+        stand_in = options.get("benchmark", source.name)
+        benchmark = [value or stand_in for value in benchmark]
+    lost = next((place for place, value in enumerate(benchmark) if value is None), None)
+    if lost is not None:
+        raise InputError(
+            "the item has no benchmark",
+            file=facts.file,
+            where=f'row {facts.numbers[lost]}, column "{facts.column_of("benchmark")}"',
+            found="nothing",
+            todo="Fill it in, or give the source a benchmark: NAME for all items without one",
+        )
+    columns["benchmark"] = _strings(benchmark)
+    for name, kind in ITEM_FACTS.items():
+        if kind == "str" and name not in columns:
+            columns[name] = _strings(facts.texts(name))
+    named = list(dict.fromkeys(benchmark))
+    for section in ("options", "inverted"):
+        for name in options.get(section, ()):
+            if name not in named:
+                near = nearest(name, [known for known in named if known is not None])
+                raise InputError(
+                    "there is no such benchmark",
+                    file=facts.file,
+                    where=f"sources ({source.name}).{section}",
+                    found=f'"{name}"',
+                    expected=f'"{near}"?' if near else f"one of {', '.join(map(str, named))}",
+                )
+    floor = options.get("options", {})
+    given = facts.typed("options", "options", "a whole number of answer options, at least 2, or nothing")
+    columns["options"] = pd.array(
+        [floor.get(name) if value is None else value for name, value in zip(benchmark, given, strict=True)],
+        dtype="Int16",
+    )
+    turned = facts.typed("inverted", "truth", "true or false")
+    columns["inverted"] = np.array(
+        [
+            (name in options.get("inverted", ())) if value is None else value
+            for name, value in zip(benchmark, turned, strict=True)
+        ],
+        dtype=bool,
+    )
+    frame = pd.DataFrame({name: columns[name] for name in ITEM_FACTS})
+    frame["row"] = pd.array(list(numbers), dtype="Int64")
+    frame["fact_row"] = pd.array(facts.numbers if facts.given else [None] * len(items), dtype="Int64")
+    return frame
+
+
+def _model_facts(facts: _Facts, models: Sequence[str]) -> pd.DataFrame:
+    columns: dict[str, Any] = {"model": _strings(models)}
+    for name, kind in MODEL_FACTS.items():
+        if kind == "str" and name not in columns:
+            columns[name] = _strings(facts.texts(name))
+    sizes = facts.typed("size_b", "size", "a number of billions of parameters above 0, or nothing")
+    columns["size_b"] = np.array([np.nan if size is None else size for size in sizes], dtype=np.float64)
+    columns["reasoning"] = pd.array(facts.typed("reasoning", "truth", "true or false"), dtype="boolean")
+    frame = pd.DataFrame({name: columns[name] for name in MODEL_FACTS})
+    frame["fact_row"] = pd.array(facts.numbers if facts.given else [None] * len(models), dtype="Int64")
+    return frame
