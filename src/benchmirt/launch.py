@@ -112,7 +112,7 @@ def _claim_cores(threads: int) -> tuple[int, ...]:
     for core in sorted(os.sched_getaffinity(0)):
         if len(claimed) == threads:
             break
-        lock = (folder / f"{core}.lock").open("w", encoding="utf-8")
+        lock: IO[str] = (folder / f"{core}.lock").open("w", encoding="utf-8")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -7,6 +7,7 @@ saying why.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import logging
 import re
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def set_up(file: str | Path | None, name: str) -> None:
-    """Send log records of level INFO and above, and warnings, to a file and to standard error.
+    """Send log records and warnings to a file and, from level INFO on, to standard error.
 
     Parameters
     ----------
@@ -34,6 +35,7 @@ def set_up(file: str | Path | None, name: str) -> None:
         What console lines begin with, for instance ``fit corrected 3``.
     """
     console = logging.StreamHandler()
+    console.setLevel(logging.INFO)
     console.setFormatter(logging.Formatter(f"[{name}] %(message)s"))
     handlers: list[logging.Handler] = [console]
     if file is not None:
@@ -42,6 +44,7 @@ def set_up(file: str | Path | None, name: str) -> None:
         to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         handlers.append(to_file)
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
+    logging.getLogger("benchmirt").setLevel(logging.DEBUG)
     for noisy in ("jax", "matplotlib", "fontTools"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     logging.captureWarnings(True)
@@ -55,7 +58,7 @@ def _record(kind: type[BaseException], fault: BaseException, trace: TracebackTyp
     elif issubclass(kind, KeyboardInterrupt):
         log.error("interrupted")
     else:
-        log.critical("the job failed: %s", fault, exc_info=(kind, fault, trace))
+        log.critical("the job failed: %s", str(fault) or kind.__name__, exc_info=(kind, fault, trace))
 
 
 def start(job: Any) -> launch.Launch:
@@ -72,7 +75,18 @@ def start(job: Any) -> launch.Launch:
         The threads, devices, cores and cache of this process.
     """
     set_up(job.log[0] if job.log else None, " ".join([job.rule, *map(str, job.wildcards)]))
-    return launch.prepare(job.threads)
+    launched = launch.prepare(job.threads)
+    log.debug(
+        "started with %d threads on cores %s", launched.threads, launched.cores or "of the system's choice"
+    )
+    atexit.register(_end, launched)
+    return launched
+
+
+def _end(launched: launch.Launch) -> None:
+    """Log what the job took."""
+    usage = launched.usage()
+    log.debug("ended after %s s, %s MB at most", usage["seconds"], usage["peak_mb"])
 
 
 def closing(results: str | Path) -> str:

@@ -47,15 +47,18 @@ def test_messages_and_warnings_go_to_file_and_console(tmp_path: Path) -> None:
     done = run(
         "import logging, warnings\n"
         "logging.getLogger('benchmirt.x').info('said')\n"
-        "logging.getLogger('benchmirt.x').debug('unsaid')\n"
+        "logging.getLogger('benchmirt.x').debug('aside')\n"
+        "logging.getLogger('another').debug('unheard')\n"
         "warnings.warn('beware')",
         log,
     )
     assert done.returncode == 0
     for text in (done.stderr, log.read_text()):
         assert "said" in text
-        assert "unsaid" not in text
+        assert "unheard" not in text
         assert "beware" in text
+    assert "aside" in log.read_text()
+    assert "aside" not in done.stderr
     assert "earlier run" not in log.read_text()
     assert done.stderr.startswith("[fit corrected 3] said\n")
 
