@@ -61,6 +61,7 @@ __all__ = [
     "rotate",
     "rotate_item_cov",
     "rotate_theta_cov",
+    "signs_of",
     "unrotate_oblique",
     "varimax",
 ]
@@ -310,7 +311,7 @@ def rotate_item_cov(item_cov: ArrayLike, B: ArrayLike) -> Floats:
 # ------------------------------------------------------------------------------------- canonical frame
 
 
-def _signs(a: Floats, anchors: Floats | None) -> Floats:
+def signs_of(a: Floats, anchors: Floats | None) -> Floats:
     """Return a sign per column so that its sum, or its mean over the anchor it loads on most, is positive."""
     rows = np.ones((1, a.shape[0])) if anchors is None else np.asarray(anchors, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != a.shape[0]:
@@ -364,7 +365,7 @@ def canonical(solution: Solution, anchors: ArrayLike | None = None) -> tuple[Sol
             R = R.copy()
             R[:, start:stop] = R[:, start:stop] @ turn
         start = stop
-    R = R * _signs(solution.a @ R, None if anchors is None else np.asarray(anchors, dtype=np.float64))
+    R = R * signs_of(solution.a @ R, None if anchors is None else np.asarray(anchors, dtype=np.float64))
     return rotate(solution, R), R
 
 
@@ -534,7 +535,7 @@ def _finish(a: Floats, T: Floats, values: Floats, best: int, *, scale: float, se
     loadings = _solve(T, a)
     order = np.argsort(-(loadings**2).sum(0), kind="stable")
     T = T[:, order]
-    T = T * _signs(loadings[:, order], None)
+    T = T * signs_of(loadings[:, order], None)
     solution = oblique(Solution(np.eye(a.shape[1]), a, np.zeros(a.shape[0])), T)
     tolerance = 1e-6 * max(scale, np.finfo(np.float64).tiny)
     minima: list[float] = []

@@ -1,0 +1,174 @@
+"""Null data: outcomes simulated from a fitted model, with everything else of the data kept.
+
+Missing cells, asymptotes, lineages and benchmarks stay as they are. Parameters are drawn from the fit's
+posterior, not set to its means, since shrunken means would make null data tamer than the data. For zero
+dimensions the model holds item intercepts only; it has no ability to integrate over, so its posterior is
+computed exactly on a grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logsumexp
+
+from benchmirt.resampling import generator
+
+if TYPE_CHECKING:
+    from benchmirt.inference.em import Batch
+    from benchmirt.matrix import ResponseData
+
+__all__ = ["Gaussian", "Intercepts", "intercepts", "null_data"]
+
+Floats = NDArray[np.float64]
+
+_GRID = np.linspace(-12.0, 12.0, 121)
+
+
+@dataclass(frozen=True)
+class Intercepts:
+    """Posterior of item intercepts without any ability, on a grid.
+
+    Attributes
+    ----------
+    grid
+        Intercepts d, shape (points,), in logits.
+    weight
+        Posterior probability of each point, shape (items, points); rows sum to 1.
+    floor, ceiling
+        Asymptotes, shape (items,).
+    mu_d, sigma_d
+        Mean and standard deviation of the intercepts' prior, fitted to the data.
+    """
+
+    grid: Floats
+    weight: Floats
+    floor: Floats
+    ceiling: Floats
+    mu_d: float
+    sigma_d: float
+
+    def predict(self) -> Floats:
+        """Posterior mean probability of a 1, shape (items,)."""
+        return self.floor + (self.ceiling - self.floor) * (self.weight @ expit(self.grid))
+
+    def draw(self, rng: np.random.Generator, models: int) -> Floats:
+        """Probabilities at one draw of the intercepts, shape (models, items): all rows are alike."""
+        cumulative = np.cumsum(self.weight, axis=1)
+        point = (rng.random((self.weight.shape[0], 1)) * cumulative[:, -1:] > cumulative).sum(axis=1)
+        step = self.grid[1] - self.grid[0]
+        d = self.grid[point] + step * (rng.random(point.size) - 0.5)
+        return np.broadcast_to(self.floor + (self.ceiling - self.floor) * expit(d), (models, d.size))
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Posterior of a fit with abilities: independent Gaussians per model and per item.
+
+    Attributes
+    ----------
+    theta, theta_cov
+        Shapes (models, dims) and (models, dims, dims).
+    a, d, item_cov
+        Shapes (items, dims), (items,) and (items, dims + 1, dims + 1), the latter over (a, d).
+    floor, ceiling
+        Asymptotes, shape (items,).
+    """
+
+    theta: Floats
+    theta_cov: Floats
+    a: Floats
+    d: Floats
+    item_cov: Floats
+    floor: Floats
+    ceiling: Floats
+
+    @classmethod
+    def of(cls, batch: Batch, replicate: int, data: ResponseData) -> Gaussian:
+        """Take one replicate of a batch of fits."""
+        moments = {
+            name: np.asarray(getattr(batch, name)[replicate], dtype=np.float64)
+            for name in ("theta", "theta_cov", "a", "d", "item_cov")
+        }
+        return cls(
+            **moments,
+            floor=np.asarray(data.floor, dtype=np.float64),
+            ceiling=np.asarray(data.ceiling, dtype=np.float64),
+        )
+
+    def draw(self, rng: np.random.Generator, models: int) -> Floats:
+        """Probabilities at one draw of all parameters, shape (models, items)."""
+        theta = self.theta + _normal(self.theta_cov, rng)
+        if models != theta.shape[0]:
+            raise ValueError(f"the fit has {theta.shape[0]} models, not {models}")
+        item = np.column_stack([self.a, self.d]) + _normal(self.item_cov, rng)
+        return self.floor + (self.ceiling - self.floor) * expit(theta @ item[:, :-1].T + item[:, -1])
+
+
+def _normal(cov: Floats, rng: np.random.Generator) -> Floats:
+    """Draw one zero-mean vector per covariance matrix."""
+    values, vectors = np.linalg.eigh(cov)
+    noise = rng.standard_normal(values.shape) * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray((vectors @ noise[..., None])[..., 0])
+
+
+def intercepts(
+    responses: ArrayLike, floor: ArrayLike, ceiling: ArrayLike, weights: ArrayLike | None = None
+) -> Intercepts:
+    """Fit item intercepts d_j ~ N(mu_d, sigma_d) without any ability.
+
+    Parameters
+    ----------
+    responses
+        1, 0 or -1 (missing), shape (models, items).
+    floor, ceiling
+        Asymptotes, shape (items,).
+    weights
+        Weight of each cell, shape (models, items), or of each model, shape (models, 1); 0 leaves it out.
+
+    Notes
+    -----
+    mu_d and sigma_d are found by EM; sigma_d stays above 0.05.
+    """
+    y = np.asarray(responses)
+    w = np.ones((1, 1)) if weights is None else np.asarray(weights, dtype=np.float64)
+    right = ((y == 1) * w).sum(0)
+    wrong = ((y == 0) * w).sum(0)
+    low = np.asarray(floor, dtype=np.float64)
+    high = np.asarray(ceiling, dtype=np.float64)
+    p = np.clip(low[:, None] + (high - low)[:, None] * expit(_GRID), 1e-12, 1 - 1e-12)
+    likelihood = right[:, None] * np.log(p) + wrong[:, None] * np.log1p(-p)
+    mu, sigma = 0.0, 2.0
+    weight = np.zeros_like(likelihood)
+    for _ in range(200):
+        log = likelihood - 0.5 * ((_GRID - mu) / sigma) ** 2
+        weight = np.exp(log - logsumexp(log, axis=1, keepdims=True))
+        mean, square = weight @ _GRID, weight @ _GRID**2
+        previous = (mu, sigma)
+        mu = float(mean.mean())
+        sigma = max(0.05, float(np.sqrt(max((square - 2 * mu * mean).mean() + mu**2, 0.0))))
+        if abs(mu - previous[0]) + abs(sigma - previous[1]) < 1e-6:
+            break
+    return Intercepts(_GRID, weight, low, high, mu, sigma)
+
+
+def null_data(data: ResponseData, fitted: Intercepts | Gaussian, seed: int, purpose: str) -> ResponseData:
+    """Simulate outcomes from a fit where the data have outcomes; missing cells stay missing.
+
+    Parameters
+    ----------
+    data
+        The data.
+    fitted
+        The fit to simulate from.
+    seed, purpose
+        What seeds the draw, as in :func:`benchmirt.resampling.generator`.
+    """
+    rng = generator(seed, purpose)
+    probability = fitted.draw(rng, data.responses.shape[0])
+    drawn = (rng.random(data.responses.shape) < probability).astype(np.int8)
+    made: Any = replace(data, responses=np.where(data.responses >= 0, drawn, np.int8(-1)))
+    return made  # type: ignore[no-any-return]
