@@ -68,7 +68,7 @@ class InputError(Exception):
         if not sentence.endswith("."):
             sentence += "."
         if self.todo:
-            sentence += f" {self.todo.rstrip('.')}."
+            sentence += f" {self.todo}" + ("" if self.todo.endswith((".", "?", "!")) else ".")
         return sentence
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -1,0 +1,93 @@
+"""A finished study: everything is in its place, whole, and made again byte by byte."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tiny import Finished
+
+
+def results(finished: Finished) -> Path:
+    return finished.folder / "results"
+
+
+def test_the_run_ends_with_the_page_and_the_verdicts(finished: Finished) -> None:
+    assert "Report: results/report/index.html" in finished.run.text
+    assert "Verdicts: " in finished.run.text
+    page = (results(finished) / "report" / "index.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html")
+
+
+def test_every_job_left_a_log_and_a_benchmark(finished: Finished) -> None:
+    for job in finished.run.jobs:
+        assert job.outputs
+    logs = list((results(finished) / "logs").rglob("*.log"))
+    benchmarks = list((results(finished) / "benchmarks").rglob("*.tsv"))
+    assert len(logs) == len(benchmarks) == len(finished.run.jobs)
+    for log in logs:
+        text = log.read_text(encoding="utf-8")
+        assert "started with" in text
+        assert "ended after" in text
+        assert "Traceback" not in text
+
+
+def test_no_temporary_file_is_left(finished: Finished) -> None:
+    assert not list(results(finished).rglob(".*"))
+
+
+def test_the_fits_table_lists_the_fits_that_there_are(finished: Finished) -> None:
+    with (results(finished) / "fits.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    listed = {f"{row['fit']}/seed{seed}.nc" for row in rows for seed in row["seeds"].split()}
+    there = {
+        path.relative_to(results(finished) / "fits").as_posix()
+        for path in results(finished).glob("fits/*/*.nc")
+    }
+    assert listed == there
+
+
+def test_times_stand_beside_the_fits_and_not_in_them(finished: Finished) -> None:
+    for fit in results(finished).glob("fits/*/*.nc"):
+        usage = json.loads(fit.with_suffix(".run.json").read_text(encoding="utf-8"))
+        assert usage["seconds"] > 0
+        assert usage["peak_mb"] > 0
+        assert usage["threads"] == (2 if fit.parent.name == "nuts" else 1)
+
+
+def test_every_claim_has_its_record_and_its_row(finished: Finished) -> None:
+    with (results(finished) / "claims" / "claims.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["claim"] for row in rows] == finished.config["claims"]["only"]
+    for row in rows:
+        record = json.loads(
+            (results(finished) / "claims" / f"{row['claim']}.json").read_text(encoding="utf-8")
+        )
+        assert record["corrected"]["verdict"] == row["corrected_verdict"]
+        assert record["why"]
+
+
+@pytest.mark.slow
+def test_one_job_at_a_time_gives_the_same_bytes(finished: Finished, tmp_path: Path) -> None:
+    """Run the whole study again with one core: results do not depend on how many jobs run at once."""
+    again = tmp_path / "again"
+    shutil.copytree(finished.folder, again, ignore=shutil.ignore_patterns("results", ".snakemake"))
+    run = finished.workflow.call(again, "--cores", "1")
+    assert run.code == 0, run.text[-6000:]
+    apart = ("logs/", "benchmarks/")
+    names = {
+        path.relative_to(results(finished)).as_posix()
+        for path in results(finished).rglob("*")
+        if path.is_file() and not path.name.endswith(".run.json")
+    }
+    compared = sorted(name for name in names if not name.startswith(apart))
+    assert len(compared) > 50
+    different = [
+        name
+        for name in compared
+        if (again / "results" / name).read_bytes() != (results(finished) / name).read_bytes()
+    ]
+    assert different == []
