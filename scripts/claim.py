@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     logs.start(snakemake)
-    from benchmirt import claims, config
+    from benchmirt import config
+    from benchmirt.claims.judge import evaluate
+    from benchmirt.claims.record import write
 
     results = Path(snakemake.output.record).parents[1]
-    record = claims.evaluate(snakemake.wildcards.claim, results, config.load(snakemake.config, Path()))
-    claims.write(record, Path(snakemake.output.record), Path(snakemake.output.parts))
+    record = evaluate(snakemake.wildcards.claim, results, config.load(snakemake.config, Path()))
+    write(record, Path(snakemake.output.record), Path(snakemake.output.parts))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     logs.start(snakemake)
-    from benchmirt import claims
+    from benchmirt.claims.overview import write_table
+    from benchmirt.claims.record import read
 
-    claims.write_table([claims.read(Path(path)) for path in snakemake.input], Path(snakemake.output[0]))
+    write_table([read(Path(path)) for path in snakemake.input], Path(snakemake.output[0]))

@@ -27,7 +27,7 @@ rule claim:
         entry=lambda w: ENTRIES[w.claim],
         unconverged=STUDY.claims.get("unconverged", False),
         simulated=STUDY.simulated,
-        fingerprint=code_of("claim"),
+        fingerprint=lambda w: code_of("claim", f"claims.{KINDS[w.claim]}"),
     script:
         "../../scripts/claim.py"
 

@@ -44,10 +44,9 @@ EM = {key: STUDY.fits["em"][key] for key in ("sweeps", "tolerance")}
 
 
 @cache
-def code_of(script, *engines):
+def code_of(script, *also):
     """Fingerprint of the library modules that a script uses: editing one of them reruns exactly its rules."""
-    path = ROOT / "scripts" / f"{script}.py"
-    return provenance.script_fingerprint(path, [f"inference.{engine}" for engine in engines])
+    return provenance.script_fingerprint(ROOT / "scripts" / f"{script}.py", also)
 
 
 def one_of(names):

@@ -49,7 +49,7 @@ rule fit:
         fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes")},
         options=lambda w: STUDY.fits[FITS[w.fit]["engine"]],
         priors=STUDY.fits["priors"],
-        fingerprint=lambda w: code_of("fit", FITS[w.fit]["engine"]),
+        fingerprint=lambda w: code_of("fit", f"inference.{FITS[w.fit]['engine']}"),
     script:
         "../../scripts/fit.py"
 
