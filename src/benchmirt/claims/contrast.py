@@ -1,0 +1,93 @@
+"""Whether two sets of items follow different abilities: the difference of their angles, or of their leanings.
+
+Positive means that the first set is nearer to the ability than the second. Both sets are taken from the same
+refits and the same draws of testlets, so that what they share drops out. See
+:mod:`benchmirt.claims.direction` for angles and intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmirt.claims.direction import (
+    LEVEL,
+    angle_to,
+    axis_of,
+    between,
+    described,
+    half_width,
+    leaning,
+    prepare,
+    published_means,
+)
+from benchmirt.claims.inputs import Results, Unavailable
+from benchmirt.claims.record import PartResult
+from benchmirt.claims.spec import Claim, Part, Selection
+
+__all__ = ["METHODS", "evaluate", "nearer"]
+
+Floats = NDArray[np.float64]
+
+METHODS = {
+    "as_published": "difference of the angles of two mean discriminations in the published fit",
+    "corrected": "difference of the angles of two mean discriminations in the corrected fit, paired, with lineages "
+    "and testlets resampled",
+}
+
+
+def nearer(first: Floats, second: Floats, axis: Floats, other: Floats | None) -> Floats:
+    """Return how much nearer the first vectors are to an axis than the second, in degrees.
+
+    Parameters
+    ----------
+    first, second
+        Shape (..., K).
+    axis, other
+        Shape (K,). With another axis, leanings are compared rather than angles.
+    """
+    if other is None:
+        return angle_to(second, axis) - angle_to(first, axis)
+    return leaning(first, axis, other) - leaning(second, axis, other)
+
+
+def _part(part: Part, results: Results, claim: Claim) -> PartResult:
+    selections: list[tuple[Selection, Selection]] = [(part.select, part.excepted), (part.compare, {})]
+    result, ready = prepare(part, results, selections, claim)
+    if not result.as_published_why:
+        try:
+            (first, second), axis, other = published_means(part, results, selections)
+            result = replace(result, as_published=float(nearer(first, second, axis, other)))
+        except Unavailable as reason:
+            result = replace(result, as_published_why=str(reason))
+    if ready is None:
+        return result
+    one, two = ready.sides
+    axis = axis_of(ready.fit, ready.ability)
+    other = None if ready.against is None else axis_of(ready.fit, ready.against)
+    estimate = float(nearer(one.mean, two.mean, axis, other))
+    limit = 180.0 if other is None else 2.0 * float(angle_to(axis, other))
+    try:
+        half = half_width(nearer(one.replicates, two.replicates, axis, other), ready.clusters)
+    except Unavailable as reason:
+        return result.block(reason)
+    return replace(
+        result,
+        estimate=estimate,
+        interval=between(estimate, half, limit),
+        interval_kind=f"paired {ready.kind}",
+        level=LEVEL,
+        extra={
+            "sides": [
+                described(results, ready.fit, side, selected, ready.clusters)
+                for side, selected in zip((one, two), selections, strict=True)
+            ]
+        },
+    )
+
+
+def evaluate(claim: Claim, results: Results) -> list[PartResult]:
+    """Judge the parts of a claim on contrasts."""
+    return [_part(part, results, claim) for part in claim.parts]

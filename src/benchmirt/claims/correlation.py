@@ -1,0 +1,569 @@
+"""How a benchmark's mean goes with an ability over models.
+
+Corrected: Pearson's r between the benchmark's mean and the ability estimated without that benchmark, over the
+models that ran it. Models are not independent draws, so intervals resample lineages (bias-corrected and
+accelerated); the calibration's own error, from refits on resampled lineages, is added in the z scale of Fisher.
+As published: plain r with the full-data ability of the published fit, which contains the benchmark itself.
+
+``|r| - |r'|`` is judged through the sum and the difference of the two correlations, since the absolute value
+bends at 0 (see :func:`benchmirt.claims.verdict.absolute_difference`). A table of correlations is compared cell
+by cell with simultaneous intervals: the largest standardised deviation over cells, in the lineage bootstrap,
+gives one factor for all of them (Romano and Wolf 2005, *JASA* 100, 94-108), so that the number of cells that
+lie surely and possibly within the tolerance bounds the true number with the stated confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmirt.claims import selection
+from benchmirt.claims.inputs import Ability, Results, Unavailable, order_of
+from benchmirt.claims.record import PartResult
+from benchmirt.claims.spec import ITEM_COLUMNS, TABULAR, Claim, Figure, Part, Selection
+from benchmirt.claims.verdict import Bounds, Region, absolute, absolute_difference, number
+from benchmirt.resampling import Interval, bca, lineage_bootstrap, widen
+
+__all__ = ["METHODS", "Sample", "correlations", "evaluate", "tucker"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+METHODS = {
+    "as_published": "Pearson correlation of the benchmark mean with the ability of the published fit, which is "
+    "estimated from the benchmark's own items too",
+    "corrected": "Pearson correlation of the benchmark mean with the ability estimated without the benchmark, over "
+    "the models that ran it; lineages resampled",
+}
+LEVEL = 0.95
+REPLICATES = 2000
+MIN_LINEAGES = 5
+MIN_REFITS = 20
+SAME_ABILITY = 0.85
+"""Congruence (fair, by the usual reading) below which an ability is not the same without the benchmark."""
+
+
+def correlations(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Return weighted Pearson correlations.
+
+    Parameters
+    ----------
+    x, y
+        Shape (N,).
+    weights
+        At least 0, shape (..., N).
+
+    Returns
+    -------
+    ndarray, shape (...)
+        NaN where a side does not vary.
+    """
+    total = weights.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_x, mean_y = weights @ x / total, weights @ y / total
+        dx, dy = x - mean_x[..., None], y - mean_y[..., None]
+        var_x, var_y = (weights * dx**2).sum(axis=-1), (weights * dy**2).sum(axis=-1)
+        flat = (var_x <= 1e-24 * total) | (var_y <= 1e-24 * total)
+        r = (weights * dx * dy).sum(axis=-1) / np.sqrt(var_x * var_y)
+    return np.where(flat | (total == 0), np.nan, np.clip(r, -1.0, 1.0))
+
+
+def tucker(a: Floats, b: Floats) -> float:
+    """Return Tucker's congruence of two loading vectors (0 if one is all zero)."""
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def _fisher(r: Floats | float) -> Floats:
+    return np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The models and numbers behind the correlations of one benchmark (or set of items in it).
+
+    Attributes
+    ----------
+    chosen
+        Usable items, shape (J,).
+    ran
+        Which kept models ran it, shape (N,).
+    score
+        Their means, shape (n,).
+    lineage
+        Codes of their lineages, shape (n,).
+    weights
+        Lineage bootstrap over all kept models, shape (B, n).
+    """
+
+    chosen: Mask
+    ran: Mask
+    score: Floats
+    lineage: NDArray[np.int64]
+    weights: Floats
+
+    @property
+    def lineages(self) -> int:
+        """Number of lineages."""
+        return int(self.lineage.max(initial=-1)) + 1
+
+    def left_out(self) -> Floats:
+        """Return weights with each lineage left out in turn, shape (lineages, n)."""
+        return (self.lineage[None, :] != np.arange(self.lineages)[:, None]).astype(np.float64)
+
+
+def _sample(select: Selection, excepted: Selection, results: Results, weights: NDArray[np.int64]) -> Sample:
+    """Collect the models that ran a selection; Unavailable if they cannot bear an interval."""
+    items = results.items()
+    chosen = results.usable(select, excepted)
+    every = selection.mask(items, select, excepted)
+    ran = results.ran(every)
+    score = results.means(every)[ran]
+    codes = np.unique(results.lineage()[ran], return_inverse=True)[1].astype(np.int64)
+    sample = Sample(chosen, ran, score, codes, weights[:, ran].astype(np.float64))
+    if ran.sum() < 3:
+        raise Unavailable(f"only {int(ran.sum())} models answered at least half of the items")
+    return sample
+
+
+def _check_sample(sample: Sample) -> None:
+    if np.ptp(sample.score) <= 1e-12:
+        raise Unavailable("every model has the same mean, so that nothing can be correlated with it")
+    if sample.lineages < MIN_LINEAGES:
+        raise Unavailable(f"only {sample.lineages} lineages: too few to say how far they differ")
+
+
+def _unit(select: Selection, excepted: Selection, results: Results) -> tuple[int, str]:
+    """Return which abilities leave a selection out, and its name."""
+    left_out = results.leave_one_out
+    items = results.items()
+    column = left_out.unit
+    names = items.loc[selection.mask(items, select, excepted), column].dropna().astype(str).unique()
+    if len(names) != 1:
+        raise Unavailable(
+            f"the items are of {len(names)} values of {column}, and abilities are estimated without one at a time"
+        )
+    found = left_out.units.get_indexer(pd.Index([names[0]]))[0]
+    if found < 0:
+        raise Unavailable(f"there are no abilities without {names[0]}")
+    return int(found), str(names[0])
+
+
+class _Abilities:
+    """The abilities that go with a selection: without it for the estimate, from refits for the calibration."""
+
+    def __init__(self, select: Selection, excepted: Selection, results: Results, ran: Mask) -> None:
+        self.results = results
+        self.fit = results.consensus("corrected")
+        if self.fit.failed is not None:
+            raise Unavailable(self.fit.failed)
+        models = results.models()["model"][ran]
+        left_out, refits = results.leave_one_out, results.bootstrap
+        self.at, self.name = _unit(select, excepted, results)
+        self.theta = left_out.theta[self.at][order_of(left_out.models, models)]
+        if len(refits.theta) < MIN_REFITS:
+            raise Unavailable(
+                f"only {len(refits.theta)} refits on resampled lineages are usable, {MIN_REFITS} are needed"
+            )
+        self.refits = refits.theta[:, order_of(refits.models, models)]
+
+    def estimate(self, ability: Ability) -> Floats:
+        """Abilities without the benchmark, shape (n,)."""
+        self._same(ability)
+        values = ability.sign * self.theta[:, ability.index]
+        if not np.isfinite(values).all():
+            raise Unavailable(f"the abilities without {self.name} are not finite")
+        return values
+
+    def calibrations(self, ability: Ability) -> Floats:
+        """Abilities from each refit, shape (R, n)."""
+        return ability.sign * (self.refits @ self.fit.T[:, ability.index])
+
+    def _same(self, ability: Ability) -> None:
+        left_out, fit = self.results.leave_one_out, self.fit
+        items = self.results.items()
+        rest = items["kept"].to_numpy(dtype=bool) & (items[left_out.unit].astype(str) != self.name).to_numpy()
+        names = items.loc[rest, "question_id"]
+        # display loadings, a inv(T)', of the items that both have
+        turn = np.linalg.inv(fit.T).T[:, ability.index]
+        with_it = fit.a[order_of(fit.items, names)] @ turn
+        without = left_out.a[self.at][order_of(left_out.items, names)] @ turn
+        phi = tucker(with_it, without)
+        if not phi >= SAME_ABILITY:
+            raise Unavailable(
+                f"without {self.name} the ability {ability.name} is another one (congruence {number(phi)}), so "
+                f"that nothing independent of {self.name} is left to compare it with"
+            )
+
+
+# -- intervals ----------------------------------------------------------------------------------------------
+
+
+def _interval(estimate: float, replicates: Floats, left_out: Floats, calibration: Floats | None) -> Bounds:
+    """Return the BCa interval over lineages, widened by the spread of the calibrations.
+
+    Raises
+    ------
+    Unavailable
+        If the statistic is not defined on the data, or in more than a tenth of the replicates.
+    """
+    if not np.isfinite(estimate):
+        raise Unavailable("the estimate is not defined")
+    good = replicates[np.isfinite(replicates)]
+    if good.size < 0.9 * replicates.size:
+        share = 1 - good.size / replicates.size
+        raise Unavailable(f"the statistic is not defined in {share:.0%} of the bootstrap replicates")
+    low, high = bca(estimate, good, left_out, LEVEL)
+    if calibration is None:
+        return low, high
+    spread = calibration[np.isfinite(calibration)]
+    if spread.size < MIN_REFITS:
+        raise Unavailable(f"only {spread.size} refits give the statistic, {MIN_REFITS} are needed")
+    # the calibration's part
+    whole = widen(
+        Interval(estimate, low, high, LEVEL, "bca", float(good.std(ddof=1)), good.size),
+        float(spread.std(ddof=1)),
+    )
+    return whole.low, whole.high
+
+
+def _of_r(estimate: float, replicates: Floats, left_out: Floats, calibration: Floats) -> Bounds:
+    """Return the interval of a correlation, made on the scale of Fisher's z."""
+    low, high = _interval(
+        float(_fisher(estimate)) if np.isfinite(estimate) else np.nan,
+        _fisher(replicates),
+        _fisher(left_out),
+        _fisher(calibration),
+    )
+    return float(np.tanh(low)), float(np.tanh(high))
+
+
+@dataclass(frozen=True)
+class _R:
+    """One correlation in all its forms."""
+
+    estimate: float
+    replicates: Floats
+    left_out: Floats
+    calibration: Floats
+
+    def combined(self, other: _R, how: Callable[[Any, Any], Any]) -> _R:
+        return _R(
+            float(how(self.estimate, other.estimate)),
+            how(self.replicates, other.replicates),
+            how(self.left_out, other.left_out),
+            how(self.calibration, other.calibration),
+        )
+
+    def interval(self) -> Bounds:
+        return _interval(self.estimate, self.replicates, self.left_out, self.calibration)
+
+    def interval_of_r(self) -> Bounds:
+        return _of_r(self.estimate, self.replicates, self.left_out, self.calibration)
+
+
+def _r(sample: Sample, abilities: _Abilities, ability: Ability) -> _R:
+    theta = abilities.estimate(ability)
+    ones = np.ones(len(theta))
+    found = _R(
+        float(correlations(theta, sample.score, ones)),
+        correlations(theta, sample.score, sample.weights),
+        correlations(theta, sample.score, sample.left_out()),
+        np.array([float(correlations(row, sample.score, ones)) for row in abilities.calibrations(ability)]),
+    )
+    if not np.isfinite(found.estimate):
+        raise Unavailable(f"the ability {ability.name} or the mean does not vary over these models")
+    return found
+
+
+def _difference(statistic: str, one: _R, two: _R) -> tuple[float, Bounds]:
+    minus = one.combined(two, lambda a, b: a - b)
+    if statistic == "r_difference":
+        low, high = minus.interval()
+        return minus.estimate, (max(low, -2.0), min(high, 2.0))
+    plus = one.combined(two, lambda a, b: a + b)
+    low, high = absolute_difference(plus.interval(), minus.interval())
+    return abs(one.estimate) - abs(two.estimate), (max(low, -1.0), min(high, 1.0))
+
+
+# -- as published -------------------------------------------------------------------------------------------
+
+
+def _published_r(select: Selection, excepted: Selection, ability: str | int, results: Results) -> float:
+    """Return plain r between the ability of the published fit and the mean of a selection.
+
+    Raises
+    ------
+    Unavailable
+        If there is no such ability, or nothing varies.
+    """
+    fit = results.consensus("published")
+    if fit.failed is not None:
+        raise Unavailable(fit.failed)
+    found = results.published_ability(ability)
+    items, models = results.items("published"), results.models("published")
+    score = results.means(selection.mask(items, select, excepted), "published")
+    theta = found.sign * fit.ability_theta[order_of(fit.models, models["model"]), found.index]
+    seen = np.isfinite(score)
+    r = float(correlations(theta[seen], score[seen], np.ones(int(seen.sum()))))
+    if not np.isfinite(r):
+        raise Unavailable("every model has the same mean, so that nothing can be correlated with it")
+    return r
+
+
+def _published_value(part: Part, results: Results) -> float:
+    if part.statistic == "mean":
+        items = results.items("published")
+        score = results.means(selection.mask(items, part.select, part.excepted), "published")
+        return float(np.nanmean(score))
+    assert part.ability is not None
+    r = _published_r(part.select, part.excepted, part.ability, results)
+    if part.against is None:
+        return abs(r) if part.statistic == "abs_r" else r
+    other = _published_r(part.select, part.excepted, part.against, results)
+    return abs(r) - abs(other) if part.statistic == "abs_r_difference" else r - other
+
+
+# -- parts --------------------------------------------------------------------------------------------------
+
+
+def _bca_kind(lineages: int, *, calibrated: bool) -> str:
+    tail = ", with the calibration's error" if calibrated else ""
+    return f"BCa bootstrap over {lineages} lineages, {REPLICATES:,} replicates{tail}"
+
+
+def _part(part: Part, results: Results, weights: NDArray[np.int64]) -> PartResult:
+    result = PartResult(part=part, region=part.region, published=results.published_figure(part))
+    try:
+        sample = _sample(part.select, part.excepted, results, weights)
+    except Unavailable as reason:
+        return replace(result, blocked=reason, as_published_why=str(reason))
+    result = replace(
+        result, chosen=sample.chosen, models=int(sample.ran.sum()), lineages=sample.lineages, level=LEVEL
+    )
+    try:
+        result = replace(result, as_published=_published_value(part, results))
+    except Unavailable as reason:
+        result = replace(result, as_published_why=str(reason))
+    try:
+        if part.statistic == "mean":
+            return _mean(result, sample)
+        assert part.ability is not None
+        ability = results.ability(part.ability)
+        against = None if part.against is None else results.ability(part.against)
+        result = replace(result, ability=ability, against=against)
+        _check_sample(sample)
+        abilities = _Abilities(part.select, part.excepted, results, sample.ran)
+        result = replace(result, note=abilities.fit.note)
+        one = _r(sample, abilities, ability)
+        if against is not None:
+            estimate, interval = _difference(part.statistic, one, _r(sample, abilities, against))
+        elif part.statistic == "abs_r":
+            estimate, interval = abs(one.estimate), absolute(*one.interval_of_r())
+        else:
+            estimate, interval = one.estimate, one.interval_of_r()
+    except Unavailable as reason:
+        return result.block(reason)
+    return replace(
+        result,
+        estimate=estimate,
+        interval=interval,
+        interval_kind=_bca_kind(sample.lineages, calibrated=True),
+    )
+
+
+def _mean(result: PartResult, sample: Sample) -> PartResult:
+    """Judge the mean score, over models drawn anew by lineage."""
+    if sample.lineages < MIN_LINEAGES:
+        raise Unavailable(f"only {sample.lineages} lineages: too few to say how far they differ")
+
+    def mean(weights: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            found: Floats = weights @ sample.score / weights.sum(axis=-1)
+        return found
+
+    estimate = float(sample.score.mean())
+    low, high = _interval(estimate, mean(sample.weights), mean(sample.left_out()), None)
+    return replace(
+        result,
+        estimate=estimate,
+        interval=(max(low, 0.0), min(high, 1.0)),
+        interval_kind=_bca_kind(sample.lineages, calibrated=False),
+    )
+
+
+# -- tables -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One published correlation and what came out for it."""
+
+    row: dict[str, str]
+    select: Selection
+    ability: str
+    published: float
+    sample: Sample
+    found: _R
+
+
+def _row_selection(row: dict[str, str]) -> Selection:
+    return {column: (value,) for column, value in row.items() if column in ITEM_COLUMNS}
+
+
+def _cells(figure: Figure, results: Results, weights: NDArray[np.int64]) -> list[_Cell]:
+    """Return the cells of a table of published correlations.
+
+    Raises
+    ------
+    Unavailable
+        If any of them cannot be tested: a count over the rest would be one of another table.
+    """
+    made = []
+    gone: list[str] = []
+    for row, value in results.figures(figure):
+        select = _row_selection(row)
+        try:
+            sample = _sample(select, {}, results, weights)
+        except Unavailable as reason:
+            if not reason.absent:
+                raise
+            gone.append(str(reason))
+            continue
+        _check_sample(sample)
+        ability = results.ability(row["ability"])
+        found = _r(sample, _Abilities(select, {}, results, sample.ran), ability)
+        made.append(_Cell(row, select, row["ability"], value, sample, found))
+    if gone:
+        reasons = list(dict.fromkeys(gone))
+        more = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
+        raise Unavailable(
+            f"{len(gone)} of the published figures cannot be compared: {'; '.join(reasons[:3])}{more}",
+            absent=True,
+        )
+    return made
+
+
+def _simultaneous(cells: list[_Cell]) -> tuple[list[Bounds], float]:
+    """Return simultaneous intervals of all cells, and the factor of the standard errors."""
+    z = np.array([float(_fisher(cell.found.estimate)) for cell in cells])
+    draws = np.array([_fisher(cell.found.replicates) for cell in cells])
+    good = np.isfinite(draws).all(axis=0)
+    if good.mean() < 0.9:
+        raise Unavailable(
+            f"a correlation is not defined in {1 - good.mean():.0%} of the bootstrap replicates"
+        )
+    draws = draws[:, good]
+    spread = draws.std(axis=1, ddof=1)
+    calibrations = np.array([np.nanstd(_fisher(cell.found.calibration), ddof=1) for cell in cells])
+    largest = (np.abs(draws - z[:, None]) / np.maximum(spread, 1e-12)[:, None]).max(axis=0)
+    factor = float(np.quantile(largest, LEVEL))
+    half = factor * np.hypot(spread, calibrations)
+    return [(float(np.tanh(a - b)), float(np.tanh(a + b))) for a, b in zip(z, half, strict=True)], factor
+
+
+def _within(part: Part, published: float, bounds: Bounds) -> str:
+    """Say whether a cell agrees with its published figure: yes, no, or open."""
+    low, high = bounds
+    if part.statistic == "count_within":
+        assert part.within is not None
+        if published - part.within < low and high < published + part.within:
+            return "yes"
+        return "no" if high < published - part.within or low > published + part.within else "open"
+    sign = 1.0 if published > 0 else -1.0
+    ends = sorted((sign * low, sign * high))
+    return "yes" if ends[0] > 0 else "no" if ends[1] < 0 else "open"
+
+
+def _agrees(part: Part, published: float, value: float) -> bool:
+    if part.statistic == "count_within":
+        assert part.within is not None
+        return abs(value - published) <= part.within + 1e-9
+    return value * published > 0
+
+
+def _table(part: Part, results: Results, weights: NDArray[np.int64]) -> PartResult:
+    """Judge a whole table of published correlations by the number of its cells that agree."""
+    assert isinstance(part.published, Figure)
+    figures = results.figures(part.published)
+    flips = part.statistic == "sign_flips"
+    asked = [value for _, value in figures if not flips or abs(value) > (part.above or 0.0)]
+    if flips:
+        region = Region.whole(None, part.at_most, f"at most {part.at_most} of {len(asked)}")
+    else:
+        region = Region.whole(part.at_least, None, f"at least {part.at_least} of {len(asked)}")
+    models, lineages = results.size()
+    result = PartResult(part=part, region=region, models=models, lineages=lineages)
+    published: dict[int, float] = {}
+    try:
+        for k, (row, value) in enumerate(figures):
+            select = _row_selection(row)
+            results.usable(select, {})
+            if not flips or abs(value) > (part.above or 0.0):
+                published[k] = _published_r(select, {}, row["ability"], results)
+        agree = sum(_agrees(part, figures[k][1], r) for k, r in published.items())
+        result = replace(result, as_published=float(len(published) - agree if flips else agree))
+    except Unavailable as reason:
+        result = replace(result, as_published_why=str(reason))
+    try:
+        cells = _cells(part.published, results, weights)
+        if not cells:
+            raise Unavailable("the table has no published figures")
+        result = replace(
+            result,
+            chosen=np.logical_or.reduce([cell.sample.chosen for cell in cells]),
+            models=min(int(cell.sample.ran.sum()) for cell in cells),
+            lineages=min(cell.sample.lineages for cell in cells),
+            note=results.consensus("corrected").note,
+        )
+        bounds, factor = _simultaneous(cells)
+    except Unavailable as reason:
+        return result.block(reason)
+    told: list[dict[str, Any]] = []
+    for k, (cell, ends) in enumerate(zip(cells, bounds, strict=True)):
+        if flips and abs(cell.published) <= (part.above or 0.0):
+            continue
+        told.append(
+            {
+                "select": {column: list(values) for column, values in cell.select.items()},
+                "benchmark": cell.row.get("benchmark"),
+                "ability": cell.ability,
+                "published": cell.published,
+                "as_published": published.get(k),
+                "estimate": cell.found.estimate,
+                "interval": list(ends),
+                "within": _within(part, cell.published, ends),
+                "agrees": _agrees(part, cell.published, cell.found.estimate),
+                "items": int(cell.sample.chosen.sum()),
+                "models": int(cell.sample.ran.sum()),
+                "lineages": cell.sample.lineages,
+            }
+        )
+    sure = sum(cell["within"] == "yes" for cell in told)
+    never = sum(cell["within"] == "no" for cell in told)
+    agree = sum(bool(cell["agrees"]) for cell in told)
+    total = len(told)
+    return replace(
+        result,
+        estimate=float(total - agree if flips else agree),
+        interval=(float(never), float(total - sure)) if flips else (float(sure), float(total - never)),
+        interval_kind=f"cells surely and possibly so, by simultaneous intervals ({factor:.2f} standard errors) from a "
+        f"bootstrap over lineages, {REPLICATES:,} replicates, with the calibration's error",
+        level=LEVEL,
+        extra={"cells": told},
+    )
+
+
+def evaluate(claim: Claim, results: Results) -> list[PartResult]:
+    """Judge the parts of a claim on correlations; all of them share one set of bootstrap draws."""
+    weights = lineage_bootstrap(results.lineage(), REPLICATES, 0, f"claim/{claim.id}")
+    parts = [one for part in claim.parts for one in selection.expand(part, results.items())]
+    return [
+        _table(part, results, weights) if part.statistic in TABULAR else _part(part, results, weights)
+        for part in parts
+    ]

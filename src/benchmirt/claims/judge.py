@@ -1,0 +1,271 @@
+"""Judge one claim: what it needs, its parts, the dimension it rests on, and the record of it all."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmirt import provenance
+from benchmirt.claims import selection, spec
+from benchmirt.claims.inputs import Results, Unavailable
+from benchmirt.claims.record import PartResult
+from benchmirt.claims.verdict import (
+    CANNOT_TEST,
+    DIFFERS,
+    MIN_MODELS,
+    REPRODUCED,
+    combine,
+    combine_published,
+    number,
+)
+from benchmirt.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from benchmirt.config import Study
+
+__all__ = ["evaluate", "missing_dimension"]
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+_TOLD = 3
+
+
+def missing_dimension(stability: dict[str, Any], needed: int) -> Unavailable | None:
+    """Say why the study has no such dimension; None if this one and all before it pass their nulls.
+
+    Parameters
+    ----------
+    stability
+        ``stability.json``.
+    needed
+        Number of the dimension, from 1.
+
+    Returns
+    -------
+    Unavailable or None
+        *not reproduced* if a dimension was tested and fails, *cannot test* if it was not tested.
+    """
+    if stability.get("why_not"):
+        return Unavailable(f"the dimensions could not be tested: {stability['why_not']}")
+    tested = {int(entry["dimension"]): entry for entry in stability.get("dimensions") or ()}
+    for k in range(1, needed + 1):
+        if k not in tested:
+            return Unavailable(f"dimension {k} was not tested: the fits have {len(tested)}")
+        if tested[k].get("passes") is None:
+            return Unavailable(f"dimension {k} was not tested against its null")
+        if not tested[k]["passes"]:
+            ordinal = _ORDINALS[needed - 1] if needed <= len(_ORDINALS) else f"{needed}th"
+            worst = [tested[k].get(key) for key in ("p_congruence", "p_ability_r")]
+            tail = max((p for p in worst if p is not None), default=None)
+            shown = "" if tail is None else f" (p = {number(tail)}, less than {_needed(stability)} is needed)"
+            model = "dimension" if k == 2 else "dimensions"
+            return Unavailable(
+                f"no {ordinal} dimension: dimension {k} is no more stable over halves of the models and items "
+                f"than in data simulated with {k - 1} {model}{shown}",
+                "not reproduced",
+            )
+    return None
+
+
+def _needed(stability: dict[str, Any]) -> str:
+    return number(float(stability.get("p_needed", 0.01)))
+
+
+def _lacking(needs: spec.Selection, results: Results) -> str | None:
+    """Say what of the needed items the study does not have enough of."""
+    items = results.items()
+    for column, values in needs.items():
+        reason = selection.absent(items, {column: values})
+        if reason is not None:
+            return reason
+        for value in values:
+            reason = selection.too_few(items, selection.mask(items, {column: (value,)}))
+            if reason is not None:
+                return f"{column} {value}: {reason}"
+    return None
+
+
+def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, Any]:
+    """Judge a claim from the results of a study.
+
+    Parameters
+    ----------
+    claim_id
+        Its id in the claims file.
+    results_dir
+        The results folder, with the files that :func:`benchmirt.claims.spec.inputs_of` lists.
+    study
+        The checked study.
+
+    Returns
+    -------
+    dict
+        The record; see :mod:`benchmirt.claims.record`.
+
+    Raises
+    ------
+    InputError
+        If there is no such claim, or a file is missing.
+    """
+    claims = spec.load(study)
+    if claim_id not in claims:
+        near = nearest(claim_id, claims)
+        raise InputError(
+            "no claim has this id",
+            found=claim_id,
+            todo=f'Did you mean "{near}"?' if near else f"Known: {', '.join(claims)}",
+        )
+    claim = claims[claim_id]
+    results = Results(results_dir, study)
+    kind = importlib.import_module(f"benchmirt.claims.{claim.kind}")
+    lacking = _lacking(claim.needs, results)
+    gate = None
+    if lacking is not None:
+        reason = Unavailable(lacking, absent=True)
+        parts = [PartResult(part=part, blocked=reason, as_published_why=lacking) for part in claim.parts]
+    else:
+        parts = kind.evaluate(claim, results)
+        if claim.needs_dimension is not None:
+            gate = missing_dimension(results.stability, claim.needs_dimension)
+        unlike = _lacking(claim.published_needs, results)
+        if unlike is not None:
+            why = f"the published figure is about other data: {unlike}"
+            parts = [replace(part, as_published_why=why) for part in parts]
+    if gate is not None:
+        models, lineages = results.size()
+        parts = [
+            part
+            if part.blocked is not None and part.blocked.absent
+            else replace(part, blocked=gate, models=part.models or models, lineages=part.lineages or lineages)
+            for part in parts
+        ]
+    return _record(claim, results, parts, kind.METHODS, gate)
+
+
+def _reasons(parts: Sequence[PartResult], word: str, verb: str) -> str:
+    """Tell in one sentence which parts have a verdict, and why, the first few in full."""
+    chosen = [part for part in parts if part.verdict == word]
+    told = "; ".join(f"{part.part.name}: {part.why}" for part in chosen[:_TOLD])
+    more = f"; and {len(chosen) - _TOLD} more" if len(chosen) > _TOLD else ""
+    return f"{len(chosen)} of {len(parts)} parts {verb}: {told}{more}"
+
+
+def _why(parts: Sequence[PartResult], verdict: str, gate: Unavailable | None) -> str:
+    """Say in one sentence why the claim as a whole has its verdict."""
+    if not parts:
+        return "this study has nothing that the claim speaks of"
+    if gate is not None and any(part.blocked is gate for part in parts) and verdict == gate.verdict:
+        return str(gate)
+    if len({part.why for part in parts}) == 1:
+        return parts[0].why
+    if verdict == REPRODUCED:
+        return f"all {len(parts)} parts hold"
+    verbs = {
+        "not reproduced": "do not hold",
+        "cannot test": "cannot be tested",
+        "exploratory": f"rest on fewer than {MIN_MODELS} models",
+        "inconclusive": "are open",
+    }
+    return _reasons(parts, verdict, verbs[verdict])
+
+
+def _published(claim: spec.Claim, parts: Sequence[PartResult], method: str) -> dict[str, Any]:
+    """Return the as-published answer."""
+    compared = [part for part in parts if part.as_published_verdict is not None]
+    verdict = combine_published(part.as_published_verdict or "" for part in compared)
+    at_odds = [part for part in compared if part.as_published_verdict == verdict]
+    head = next(iter(at_odds or parts), None)
+    why = ""
+    if verdict == CANNOT_TEST:
+        reasons = list(dict.fromkeys(part.as_published_why for part in at_odds if part.as_published_why))
+        why = "; ".join(reasons[:_TOLD]) or "no published figure to compare with"
+    elif verdict == DIFFERS:
+        why = f"{len(at_odds)} of {len(compared)} parts differ: " + "; ".join(
+            _compared(part) for part in at_odds[:_TOLD]
+        )
+        why += f"; and {len(at_odds) - _TOLD} more" if len(at_odds) > _TOLD else ""
+    known = [part for part in parts if part.as_published is not None]
+    text = "; ".join(_stated(part) for part in known[:6]) + ("; ..." if len(known) > 6 else "")
+    return {
+        "method": method,
+        "estimate": None if head is None else head.as_published,
+        "text": text or "nothing came out",
+        "verdict": verdict,
+        "why": why,
+        "parts": [
+            {
+                "name": part.part.name,
+                "estimate": part.as_published,
+                "published": part.published,
+                "verdict": part.as_published_verdict,
+                "why": part.as_published_why,
+            }
+            for part in parts
+        ],
+    }
+
+
+def _stated(part: PartResult) -> str:
+    assert part.as_published is not None
+    ending = " degrees" if part.part.unit == "degrees" else ""
+    return f"{part.part.name} {number(round(part.as_published, 3), part.part.unit)}{ending}"
+
+
+def _compared(part: PartResult) -> str:
+    if part.published is not None:
+        return f"{_stated(part)} against {number(part.published, part.part.unit)}"
+    region = part.part.published_region or part.region
+    return _stated(part) + (f", not {region.text}" if region is not None else "")
+
+
+def _record(
+    claim: spec.Claim,
+    results: Results,
+    parts: Sequence[PartResult],
+    methods: dict[str, str],
+    gate: Unavailable | None,
+) -> dict[str, Any]:
+    """Put the record of a claim together."""
+    verdict = combine(part.verdict for part in parts)
+    # the part shown for the whole claim is the first that has the claim's verdict
+    head = next((part for part in parts if part.verdict == verdict), None)
+    judged = [part for part in parts if part.models > 0]
+    models, lineages = results.size()
+    masks = [part.chosen for part in parts if part.chosen is not None]
+    items = int(np.logical_or.reduce(masks).sum()) if masks else 0
+    study = results.study
+    return {
+        "claim": claim.id,
+        "kind": claim.kind,
+        "statement": claim.statement,
+        "unit": "" if head is None else head.part.unit,
+        "needs_dimension": claim.needs_dimension,
+        "published": {"text": claim.published_text, "value": claim.published_value},
+        "as_published": _published(claim, parts, methods["as_published"]),
+        "corrected": {
+            "method": methods["corrected"],
+            "headline": None if head is None else head.part.name,
+            "estimate": None if head is None else head.estimate,
+            "interval": None if head is None or head.interval is None else list(head.interval),
+            "level": None if head is None else head.level,
+            "interval_kind": None if head is None else head.interval_kind,
+            "region": None if head is None or head.region is None else head.region.as_dict(),
+            "verdict": verdict,
+            "why": _why(parts, verdict, gate),
+            "parts": [part.as_dict() for part in parts],
+        },
+        "sample": {
+            "models": min((part.models for part in judged), default=models),
+            "items": items,
+            "lineages": min((part.lineages for part in judged), default=lineages),
+        },
+        "why": claim.why,
+        "figures": [f"claim_{claim.id}"],
+        "tables": [f"claims/{claim.id}.csv", "claims/claims.csv"],
+        "simulated": study.simulated,
+        "provenance": provenance.record(config_sha256=study.config_sha256, data_hash=results.data_hash),
+    }
