@@ -228,6 +228,7 @@ def build(
     filled = _apply_policy(values, reasons, items["inverted"].to_numpy(), policy)
 
     model_table = _model_table(models, values, study, origins)
+    _need_two_models(model_table, origins)
     kept_models = model_table["kept"].to_numpy()
     item_table = _item_table(items, values[:, kept_models], study, policy, origins)
     _drop_silent_models(model_table, values, item_table["kept"].to_numpy())

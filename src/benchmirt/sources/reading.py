@@ -6,13 +6,15 @@ the record. Text is UTF-8 (a byte-order mark and Windows line ends are fine), fi
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from gzip import BadGzipFile, GzipFile
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from benchmirt.errors import InputError
 
@@ -67,12 +69,15 @@ def _recognise(head: bytes, file: str) -> None:
         if head.lower().startswith(magic.lower()):
             raise InputError("", file=file, found=what, expected="a CSV file", todo=todo)
     if b"\0" in head:
-        raise InputError(
-            "", file=file, found="binary data", expected="a CSV file", todo="Export the table as CSV"
-        )
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(head)
+        except UnicodeDecodeError:
+            raise InputError(
+                "", file=file, found="binary data", expected="a CSV file", todo="Export the table as CSV"
+            ) from None
 
 
-def _open(path: Path, file: str) -> BinaryIO:
+def _open(path: Path, file: str) -> BufferedReader | GzipFile:
     if not path.is_file():
         raise InputError("this file does not exist", file=file, found=str(path.absolute()))
     with open(path, "rb") as stream:
@@ -86,17 +91,19 @@ def _open(path: Path, file: str) -> BinaryIO:
                 file=file,
                 todo="Compress the file or drop .gz from its name",
             )
-        return cast(BinaryIO, gzip.open(path, "rb"))
+        return GzipFile(path, "rb")
     return open(path, "rb")
 
 
-def _lines(stream: BinaryIO, file: str) -> Iterator[str]:
+def _lines(stream: BufferedReader | GzipFile, file: str) -> Iterator[str]:
     """Yield lines as text, without the byte-order mark."""
     number = 0
     while True:
         try:
+            if number == 0:
+                _recognise(stream.peek(512)[:512], file)
             line = stream.readline()
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except (EOFError, zlib.error, BadGzipFile) as error:
             raise InputError(
                 "the compressed file is damaged or was cut off",
                 file=file,
@@ -108,7 +115,6 @@ def _lines(stream: BinaryIO, file: str) -> Iterator[str]:
             return
         number += 1
         if number == 1:
-            _recognise(line[:512], file)
             line = line.removeprefix(b"\xef\xbb\xbf")
         try:
             text = line.decode("utf-8")

@@ -208,8 +208,8 @@ def _parquet_ids(column: pa.Array, file: str, name: str, before: int) -> list[st
             "",
             file=file,
             where=f'row {before + 1}, column "{name}"',
-            found=str(kind),
-            expected="a text column",
+            found=f"the type {kind}",
+            expected="texts",
         )
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
