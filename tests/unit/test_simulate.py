@@ -59,15 +59,24 @@ def test_planted_correlations_are_met(models: int, items: int, seed: int) -> Non
 
 
 def test_planted_correlations_are_the_published_ones() -> None:
-    path = Path(__file__).parents[2] / "workflow" / "resources" / "published_correlations.csv"
-    if not path.exists():
-        pytest.skip("the table of published correlations is not there")
-    published = pd.read_csv(path)
-    assert {"benchmark", "reasoning", "safety"} <= set(published.columns)
-    by_name = published.set_index("benchmark")
+    published = pd.read_csv(design.resources() / "published_correlations.csv")
+    by_cell = published.set_index(["benchmark", "ability"])["r"]
     for benchmark in design.BENCHMARKS:
-        row = by_name.loc[benchmark.name]
-        np.testing.assert_allclose(benchmark.correlations, [row["reasoning"], -row["safety"]])
+        expected = [by_cell[benchmark.name, ability] for ability in ("reasoning", "safety")]
+        np.testing.assert_allclose(benchmark.correlations, expected)
+
+
+def test_sizes_agree_with_the_tables_of_facts() -> None:
+    benchmarks = pd.read_csv(design.resources() / "benchmarks.csv").set_index("benchmark")
+    subsets = pd.read_csv(design.resources() / "subsets.csv").set_index(["benchmark", "subcategory_one"])
+    for benchmark in design.BENCHMARKS:
+        assert benchmark.size == benchmarks.loc[benchmark.name, "items"]
+        assert benchmark.category == benchmarks.loc[benchmark.name, "category"]
+        planned = {name: size for unit in benchmark.units for name, size in unit.subsets.items()}
+        assert set(planned) == set(subsets.loc[benchmark.name].index)
+        for name, size in planned.items():
+            known = subsets.loc[(benchmark.name, name), "items"]
+            assert np.isnan(known) or known == size, (benchmark.name, name)
 
 
 def test_sample_moments_are_exact(planted: simulate.Simulated) -> None:
@@ -343,3 +352,11 @@ def test_nothing_of_the_model_or_the_readers_is_imported() -> None:
                 if name.split(".")[0] == "benchmirt":
                     assert name.split(".")[1] in allowed, f"{path.name} imports {name}"
                 assert name.split(".")[0] not in {"jax", "numpyro"}
+
+
+def test_testlets_agree_with_the_table_of_facts() -> None:
+    table = pd.read_csv(design.resources() / "testlets.csv").set_index("benchmark")
+    counts = design.allocate(scale=1.0)
+    for benchmark in design.BENCHMARKS:
+        number = layout.items(benchmark, counts, 1)["testlet"].nunique()
+        assert number == (table.loc[benchmark.name, "number"] if benchmark.name in table.index else 0)

@@ -551,7 +551,7 @@ def _all_models() -> pd.DataFrame:
 def models_table(models: int) -> pd.DataFrame:
     """Return `models` of the study's 100 models, spread over the lineages, in the study's order.
 
-    A lineage of n models keeps about n x models / 100 of them (largest remainders), its first ones.
+    A lineage of n models keeps about n x models / 100 of them (largest remainders), evenly spaced in its list.
 
     Raises
     ------
@@ -575,5 +575,6 @@ def models_table(models: int) -> pd.DataFrame:
     for name in order[: models - int(keep.sum())]:
         keep[name] += 1
     rank = table.groupby(lineage, sort=False).cumcount()
-    chosen = rank.to_numpy() < keep.loc[lineage].to_numpy()
+    kept, size = keep.loc[lineage].to_numpy(), sizes.loc[lineage].to_numpy()
+    chosen = (rank + 1) * kept // size > rank * kept // size
     return table.loc[chosen].reset_index(drop=True)
