@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import logging
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-__all__ = ["InputError", "faults", "main_guard", "nearest"]
-
-_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+__all__ = ["InputError", "faults", "nearest"]
 
 
 class InputError(Exception):
@@ -111,47 +105,3 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
         by_plain.setdefault(plain(choice), choice)
     found = difflib.get_close_matches(plain(word), list(by_plain), n=1, cutoff=0.55)
     return by_plain[found[0]] if found else None
-
-
-def _failure(information: Any) -> logging.LogRecord:
-    return logging.LogRecord("benchmirt", logging.ERROR, __file__, 0, "unexpected failure", None, information)
-
-
-@contextmanager
-def main_guard(log: str | Path | None = None) -> Iterator[None]:
-    """Run the body of a script: log to the rule's log and to stderr, and end faults of the input politely.
-
-    An :class:`InputError` is written as one sentence to both and ends the program with exit status 1 and no
-    traceback. The traceback of any other exception is written to the log, and the exception is raised again.
-
-    Parameters
-    ----------
-    log
-        The rule's log file; its folder is made if needed. None: stderr only.
-    """
-    root = logging.getLogger()
-    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
-    to_file: logging.Handler | None = None
-    if log is not None:
-        Path(log).parent.mkdir(parents=True, exist_ok=True)
-        to_file = logging.FileHandler(log, mode="w", encoding="utf-8")
-        handlers.append(to_file)
-    for handler in handlers:
-        handler.setFormatter(logging.Formatter(_FORMAT))
-        root.addHandler(handler)
-    level = root.level
-    root.setLevel(logging.INFO)
-    try:
-        yield
-    except InputError as error:
-        logging.getLogger("benchmirt").error("%s", error)
-        raise SystemExit(1) from None
-    except Exception:
-        if to_file is not None:
-            to_file.handle(_failure(sys.exc_info()))
-        raise
-    finally:
-        root.setLevel(level)
-        for handler in handlers:
-            root.removeHandler(handler)
-            handler.close()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmirt import config
+from benchmirt import claims, config
 from benchmirt.errors import InputError
 
 Make = Callable[..., dict[str, Any]]
@@ -104,6 +105,9 @@ def test_the_ready_studies_are_valid(repository: Path, tmp_path: Path, name: str
     study = config.load(raw, tmp_path, check_files=False)
     assert study.name == name
     assert not study.simulated
+    own = claims.load(study)
+    assert len(own) >= 2
+    assert not any(re.fullmatch(r"C\d+", claim) for claim in own), "ids of the published claims are taken"
     assert "this file does not exist" in message(raw, tmp_path)
 
 

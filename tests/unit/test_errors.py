@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import logging
 import pickle
 from pathlib import Path
 
 import pytest
 
-from benchmirt.errors import InputError, faults, main_guard, nearest
+from benchmirt.errors import InputError, faults, nearest
 
 
 def test_the_sentence_names_file_place_contrast_and_way_out() -> None:
@@ -51,37 +50,3 @@ def test_several_faults_are_numbered_and_one_is_itself() -> None:
 )
 def test_nearest(word: str, expected: str | None) -> None:
     assert nearest(word, ["dims", "max_dims", "seeds", "benchmark"]) == expected
-
-
-def test_guard_turns_an_input_error_into_one_sentence_and_exit_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "logs" / "rule.log"
-
-    def script() -> None:
-        with main_guard(log):
-            logging.getLogger("benchmirt.test").info("started")
-            raise InputError("a value of 2", file="x.csv")
-
-    with pytest.raises(SystemExit) as caught:
-        script()
-    assert caught.value.code == 1
-    for text in (log.read_text(), capsys.readouterr().err):
-        assert "started" in text
-        assert "x.csv: a value of 2." in text
-        assert "Traceback" not in text
-
-
-def test_guard_logs_the_traceback_of_other_exceptions_and_raises_them(tmp_path: Path) -> None:
-    log = tmp_path / "rule.log"
-    with pytest.raises(ZeroDivisionError), main_guard(str(log)):
-        print(1 / 0)
-    assert "Traceback" in log.read_text()
-    assert "ZeroDivisionError" in log.read_text()
-
-
-def test_guard_leaves_logging_as_it_was(tmp_path: Path) -> None:
-    before = (list(logging.getLogger().handlers), logging.getLogger().level)
-    with main_guard(tmp_path / "l"):
-        pass
-    assert (list(logging.getLogger().handlers), logging.getLogger().level) == before
