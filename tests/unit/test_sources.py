@@ -168,6 +168,12 @@ def test_cells_that_are_not_1_0_or_empty(fault: Fault, cell: str, hint: str) -> 
     assert hint in text
 
 
+def test_facts_among_the_responses(fault: Fault) -> None:
+    text = fault("question_id,benchmark,a\nq1,bbh,1\n")
+    assert 'r.csv: row 2, column "benchmark": found "bbh"' in text
+    assert "file of items" in text
+
+
 def test_rows_are_lines_of_the_file(fault: Fault) -> None:
     """Blank lines and quoted line ends move the line numbers."""
     text = fault('question_id,a,b\n\n"q\n1",1,0\nq2,0,2\n')
@@ -221,6 +227,8 @@ def test_a_question_id_that_is_empty_or_has_spaces(fault: Fault) -> None:
         ("item,m,n,o", ["row 1", 'no column "question_id"', '"item"']),
         ("question_id;m;n;o", ["row 1", "separated by semicolons"]),
         ("question_id\tm\tn\to", ["row 1", "separated by tabs"]),
+        ("model,q1,q2,q3", ['row 1, column "model"', "transpose"]),
+        ("question_id,model,outcome,x", ['row 1, column "model"', "pivot"]),
     ],
 )
 def test_headers_that_are_wrong(fault: Fault, header: str, parts: list[str]) -> None:

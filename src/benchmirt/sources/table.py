@@ -162,7 +162,7 @@ def _csv_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
     """Yield parts of a CSV table; 255 is missing (as int8: -1)."""
     content = rows(path, file)
     _, header = next(content)
-    check_header(header, file, id_column)
+    _check_shape(header, file, id_column)
     place = header.index(id_column)
     models = tuple(name for name in header if name != id_column)
     items: list[str] = []
@@ -186,7 +186,7 @@ def _parquet_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
     for batch in batches(path, file):
         header = list(batch.schema.names)
         if done == 0:
-            check_header(header, file, id_column)
+            _check_shape(header, file, id_column)
         place = header.index(id_column)
         models = tuple(name for name in header if name != id_column)
         items = _parquet_ids(batch.column(place), file, id_column, done)
@@ -250,6 +250,22 @@ def _parquet_cells(
     return codes
 
 
+def _check_shape(header: Sequence[str], file: str, id_column: str) -> None:
+    """Check the header, and that the table is wide: neither long nor turned round."""
+    if "model" in header:
+        turned = id_column not in header
+        raise InputError(
+            "the table has a column of models, but models are its columns",
+            file=file,
+            where='row 1, column "model"',
+            expected=f'a column "{id_column}" and one column per model',
+            todo="Turn the table round (pandas: transpose)"
+            if turned
+            else f'Make the table wide (pandas: pivot(index="{id_column}", columns="model", values=...))',
+        )
+    check_header(header, file, id_column)
+
+
 def _bad_cell(file: str, number: int, model: str, found: str, item: str) -> InputError:
     try:
         fraction = 0.0 < float(found.strip('"')) < 1.0
@@ -258,6 +274,8 @@ def _bad_cell(file: str, number: int, model: str, found: str, item: str) -> Inpu
     todo = "Correct the value or drop the column"
     if fraction:
         todo = "A graded score needs a decision what counts as 1: write 1 or 0"
+    if model in ITEM_FACTS:
+        todo = "Facts of items go into the file of items"
     return InputError(
         "",
         file=file,
