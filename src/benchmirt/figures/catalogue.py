@@ -1,0 +1,175 @@
+"""Which figures there are and which files each is drawn from. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+FORMATS = ("png", "svg", "pdf")
+
+LABELS = "dimensions/labels.json"
+CONSENSUS = "dimensions/corrected/consensus.nc"
+ITEMS = "dimensions/item_statistics.csv"
+MODELS = "dimensions/model_statistics.csv"
+LEAVE_ONE_OUT = "dimensions/leave_one_out.nc"
+BOOTSTRAP = "dimensions/bootstrap.nc"
+NUMBER = "dimensions/number.json"
+STABILITY = (
+    "dimensions/stability.json",
+    "dimensions/stability_splits.csv",
+    "dimensions/stability_null.csv",
+)
+REPRODUCIBILITY = "dimensions/reproducibility.csv"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure of the catalogue.
+
+    Attributes
+    ----------
+    name
+        Stem of the file in ``<results>/figures/``.
+    title
+        Its heading in words.
+    inputs
+        Files that it is drawn from, relative to the results folder.
+    all_claims
+        True if it is drawn from every claim's record too.
+    category
+        Heading under which Snakemake's own report lists it.
+    caption
+        File name of its caption in ``workflow/report/``.
+    """
+
+    name: str
+    title: str
+    inputs: tuple[str, ...]
+    all_claims: bool = False
+    category: str = "Dimensions"
+    caption: str = ""
+
+
+def _entries(*entries: Entry) -> dict[str, Entry]:
+    return {entry.name: entry for entry in entries}
+
+
+CATALOGUE: dict[str, Entry] = _entries(
+    Entry("verdicts", "Every claim with its interval and its region", (), True, "Verdicts", "verdicts.rst"),
+    Entry(
+        "abilities", "Where the models stand", (MODELS, LABELS, CONSENSUS), False, "Models", "abilities.rst"
+    ),
+    Entry(
+        "item_map",
+        "What the questions of each benchmark tell apart",
+        (ITEMS, LABELS, CONSENSUS),
+        False,
+        "Items",
+        "item_map.rst",
+    ),
+    Entry(
+        "directions",
+        "Which way each benchmark points",
+        (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
+        False,
+        "Items",
+        "directions.rst",
+    ),
+    Entry(
+        "correlations",
+        "Benchmark averages and abilities",
+        (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
+        False,
+        "Dimensions",
+        "correlations.rst",
+    ),
+    Entry(
+        "eigenvalues",
+        "How many dimensions: eigenvalues of what is left over",
+        (NUMBER, "dimensions/number_eigenvalues.csv"),
+        False,
+        "Dimensions",
+        "eigenvalues.rst",
+    ),
+    Entry(
+        "heldout",
+        "How many dimensions: prediction of held-out models",
+        (NUMBER, "dimensions/number_folds.csv"),
+        False,
+        "Dimensions",
+        "heldout.rst",
+    ),
+    Entry("stability", "Agreement of independent halves", STABILITY, False, "Dimensions", "stability.rst"),
+    Entry(
+        "reproducibility",
+        "Agreement over random seeds",
+        (REPRODUCIBILITY,),
+        False,
+        "Dimensions",
+        "reproducibility.rst",
+    ),
+    Entry(
+        "coverage",
+        "Which model was run on which benchmark",
+        ("matrix/honest/coverage.csv",),
+        False,
+        "Data",
+        "coverage.rst",
+    ),
+)
+
+_BY_KIND: dict[str, tuple[str, ...]] = {
+    "count": (),
+    "dimensionality": (NUMBER,),
+    "stability": (*STABILITY, REPRODUCIBILITY),
+    "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
+    "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
+    "correlation": (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
+}
+
+_CLAIM = "claim_"
+
+
+def names(claims: Iterable[str]) -> list[str]:
+    """Names of all figures of a study: those of the catalogue, then one per claim id."""
+    return [*CATALOGUE, *(_CLAIM + claim for claim in claims)]
+
+
+def inputs(name: str, claims: Mapping[str, str]) -> list[str]:
+    """Files that a figure is drawn from, relative to the results folder.
+
+    Parameters
+    ----------
+    name
+        One of `names(claims)`.
+    claims
+        Kind of each claim by claim id.
+
+    Raises
+    ------
+    KeyError
+        If there is no such figure.
+    """
+    if name in CATALOGUE:
+        entry = CATALOGUE[name]
+        records = [f"claims/{claim}.json" for claim in claims] if entry.all_claims else []
+        return [*records, *entry.inputs]
+    claim = claim_of(name)
+    return [f"claims/{claim}.json", *_BY_KIND.get(claims[claim], ())]
+
+
+def claim_of(name: str) -> str:
+    """Claim id of a claim's figure; KeyError for another name."""
+    if not name.startswith(_CLAIM):
+        raise KeyError(name)
+    return name.removeprefix(_CLAIM)
+
+
+def caption(name: str) -> str:
+    """File name of a figure's caption in ``workflow/report/``."""
+    return CATALOGUE[name].caption if name in CATALOGUE else "claim.rst"
+
+
+def category(name: str) -> str:
+    """Heading under which Snakemake's report lists a figure."""
+    return CATALOGUE[name].category if name in CATALOGUE else "Claims"

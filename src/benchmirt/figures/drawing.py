@@ -1,0 +1,160 @@
+"""From the name of a figure to its files: read the results, draw, stamp what is simulated, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from benchmirt.errors import InputError
+from benchmirt.figures import (
+    abilities,
+    agreement,
+    catalogue,
+    claim,
+    coverage,
+    items,
+    number,
+    steadiness,
+    store,
+    style,
+    verdicts,
+    words,
+)
+
+Floats = NDArray[np.float64]
+
+
+def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
+    """(R, J, K) discriminations over bootstrap replicates for the rows of an item table, NaN where not fitted.
+
+    None if there are no replicates.
+    """
+    data = store.read_dataset(results / catalogue.BOOTSTRAP)
+    if "a" not in data or data.sizes.get("replicate", 0) == 0:
+        return None
+    a = data["a"].transpose("replicate", "item", "dimension")
+    row = {str(name): n for n, name in enumerate(a["item"].to_numpy())}
+    index = np.array([row.get(str(name), -1) for name in table["question_id"]], dtype=np.int64)
+    values = np.asarray(a.to_numpy(), dtype=np.float32)[:, index]
+    values[:, index < 0] = np.nan
+    return values  # type: ignore[return-value]
+
+
+def _records(results: Path, study: Any) -> list[dict[str, Any]]:
+    """Return the records of all claims, in the order of the claims table (or of their ids)."""
+    table = results / "claims" / "claims.csv"
+    wanted = claim_ids(study)
+    if wanted is None and table.exists():
+        wanted = store.read_csv(table, ("claim",))["claim"].tolist()
+    if wanted is None:
+        wanted = sorted(path.stem for path in (results / "claims").glob("*.json"))
+    return [store.read_json(results / "claims" / f"{name}.json") for name in wanted]
+
+
+def claim_ids(study: Any) -> list[str] | None:
+    """Claim ids of a study in their order, or None for an object that has no claims table."""
+    if not hasattr(study, "claims_path"):
+        return None
+    from benchmirt import config
+
+    return [str(entry["id"]) for entry in config.claims_table(study)]
+
+
+def _items(results: Path) -> pd.DataFrame:
+    return store.read_csv(results / catalogue.ITEMS, ("question_id", "benchmark", "discrimination_1"))
+
+
+def _models(results: Path) -> pd.DataFrame:
+    return store.read_csv(results / catalogue.MODELS, ("model", "ability_1"))
+
+
+def _stability(results: Path) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    found, splits, null = (results / path for path in catalogue.STABILITY)
+    return store.read_json(found), store.read_csv(splits), store.read_csv(null)
+
+
+def _agreement(results: Path) -> Figure:
+    naming = store.read_abilities(results)
+    left_out = store.read_dataset(results / catalogue.LEAVE_ONE_OUT)
+    return agreement.correlations(agreement.agreement(_models(results), left_out, naming), naming)
+
+
+def _directions(results: Path) -> Figure:
+    table = _items(results)
+    return items.directions(table, store.read_abilities(results), replicates(results, table))
+
+
+_GENERAL: dict[str, Callable[[Path], Figure]] = {
+    "abilities": lambda r: abilities.abilities(_models(r), store.read_abilities(r)),
+    "item_map": lambda r: items.item_map(_items(r), store.read_abilities(r)),
+    "directions": _directions,
+    "correlations": _agreement,
+    "eigenvalues": lambda r: number.eigenvalues(store.read_json(r / catalogue.NUMBER)),
+    "heldout": lambda r: number.heldout(store.read_json(r / catalogue.NUMBER)),
+    "stability": lambda r: steadiness.stability(*_stability(r)),
+    "reproducibility": lambda r: steadiness.reproducibility(
+        store.read_csv(r / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension", "congruence"))
+    ),
+    "coverage": lambda r: coverage.coverage(
+        store.read_csv(r / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items", "observed"))
+    ),
+}
+
+
+def _of_claim(results: Path, record: dict[str, Any]) -> Figure:
+    kind = record.get("kind")
+    if claim.nothing(record) is not None:
+        return verdicts.parts(record)
+    if kind == "count":
+        return claim.count(record)
+    if kind == "dimensionality":
+        return claim.dimensionality(record, store.read_json(results / catalogue.NUMBER))
+    if kind == "stability":
+        return claim.stability(record, *_stability(results))
+    if kind in ("direction", "contrast"):
+        table = _items(results)
+        return claim.direction(record, table, store.read_abilities(results), replicates(results, table))
+    if kind == "correlation":
+        left_out = store.read_dataset(results / catalogue.LEAVE_ONE_OUT)
+        return claim.correlation(record, _models(results), left_out, store.read_abilities(results))
+    return verdicts.parts(record)
+
+
+def figure(name: str, results: Path, study: Any) -> tuple[Figure, str]:
+    """Draw a figure without writing it; returns it with its title.
+
+    Raises
+    ------
+    InputError
+        If there is no such figure, or if a file that it is drawn from is missing or malformed.
+    """
+    if name == "verdicts":
+        return verdicts.verdicts(_records(results, study)), catalogue.CATALOGUE[name].title
+    if name in _GENERAL:
+        return _GENERAL[name](results), catalogue.CATALOGUE[name].title
+    try:
+        identifier = catalogue.claim_of(name)
+    except KeyError:
+        raise InputError(
+            "there is no such figure",
+            found=name,
+            expected=words.listing([*catalogue.CATALOGUE, "claim_{id}"], "or"),
+        ) from None
+    record = store.read_json(results / "claims" / f"{identifier}.json")
+    return _of_claim(results, record), f"{identifier}: {record.get('statement') or ''}".strip()
+
+
+def draw(name: str, results: Path, study: Any, stem: Path) -> list[Path]:
+    """Draw a figure and write it; see `benchmirt.figures.draw`."""
+    drawn, title = figure(name, results, study)
+    if getattr(study, "simulated", False):
+        style.stamp_simulated(drawn, str(getattr(study, "title", "") or getattr(study, "name", "")))
+        title = f"Simulated data. {title}"
+        style.describe(drawn, f"Simulated data. {style.description(drawn)}")
+    return style.save(drawn, stem, title)

@@ -1,0 +1,335 @@
+"""How numbers, intervals, verdicts and names are written, on figures and on the page alike."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MINUS = "\u2212"
+NOTHING = "\u2013"
+ELLIPSIS = "\u2026"
+
+UNITS = ("r", "degrees", "count", "share", "congruence", "log loss", "")
+_UNIT_OF_KIND = {
+    "count": "count",
+    "correlation": "r",
+    "direction": "degrees",
+    "contrast": "degrees",
+    "stability": "congruence",
+    "dimensionality": "",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one verdict is shown: never by colour alone.
+
+    Attributes
+    ----------
+    word
+        The verdict as the records spell it.
+    symbol
+        One character that goes with it.
+    colour
+        Colour of marks (Okabe-Ito, hex).
+    marker
+        Matplotlib marker.
+    css
+        Class name on the page.
+    meaning
+        One sentence for the legend.
+    """
+
+    word: str
+    symbol: str
+    colour: str
+    marker: str
+    css: str
+    meaning: str
+
+
+VERDICTS: dict[str, Verdict] = {
+    v.word: v
+    for v in (
+        Verdict("matches", "\u2713", "#009E73", "o", "good", "the number comes out as it was published"),
+        Verdict("differs", "\u2717", "#D55E00", "X", "bad", "the number does not come out as published"),
+        Verdict(
+            "reproduced",
+            "\u2713",
+            "#009E73",
+            "o",
+            "good",
+            "the whole interval lies where the claim is true",
+        ),
+        Verdict(
+            "not reproduced",
+            "\u2717",
+            "#D55E00",
+            "X",
+            "bad",
+            "the whole interval lies where the claim is false, or what the claim speaks of is not there",
+        ),
+        Verdict(
+            "inconclusive",
+            "?",
+            "#E69F00",
+            "D",
+            "open",
+            "the interval reaches across the border: these data cannot tell",
+        ),
+        Verdict(
+            "exploratory",
+            "\u25cb",
+            "#0072B2",
+            "s",
+            "early",
+            "fewer than 30 models: the number is shown, no verdict is given",
+        ),
+        Verdict(
+            "cannot test",
+            NOTHING,
+            "#6B6B6B",
+            "_",
+            "none",
+            "this study lacks the data that the claim is about",
+        ),
+    )
+}
+_UNKNOWN = Verdict("no verdict", NOTHING, "#6B6B6B", "_", "none", "no verdict was given")
+
+
+def verdict(word: str | None) -> Verdict:
+    """Look of a verdict; an unknown word keeps its text and is shown in grey."""
+    if word in VERDICTS:
+        return VERDICTS[word]
+    if not word:
+        return _UNKNOWN
+    return Verdict(word, NOTHING, _UNKNOWN.colour, _UNKNOWN.marker, "none", "")
+
+
+def is_number(value: object) -> bool:
+    """Return True for a finite number (booleans are not numbers)."""
+    if isinstance(value, bool) or value is None:
+        return False
+    try:
+        return math.isfinite(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+
+
+def count(value: object) -> str:
+    """Write a whole number with thousands separated: 34,301."""
+    if not is_number(value):
+        return NOTHING
+    rounded = round(float(value))  # type: ignore[arg-type]
+    return f"{abs(rounded):,}" if rounded >= 0 else f"{MINUS}{abs(rounded):,}"
+
+
+def number(value: object, digits: int = 2) -> str:
+    """Write a number in the house style: .85, −.06, 1.00, 12.35, 34,301.00; a dash where there is none.
+
+    Parameters
+    ----------
+    value
+        A number, or None or NaN for none.
+    digits
+        Digits after the point.
+    """
+    if not is_number(value):
+        return NOTHING
+    x = float(value)  # type: ignore[arg-type]
+    text = f"{abs(x):,.{digits}f}"
+    if digits and text.startswith("0."):
+        text = text[1:]
+    return MINUS + text if x < 0 and text.strip("0.,") else text
+
+
+def quantity(value: object, unit: str = "") -> str:
+    """Write a number in the style of its unit: degrees without decimals, counts whole, all else two decimals."""
+    if not is_number(value):
+        return NOTHING
+    if unit == "degrees":
+        return number(value, 0) + "\u00b0"
+    if unit == "count":
+        return count(value)
+    if unit == "log loss":
+        return number(value, 3)
+    return number(value)
+
+
+def interval(bounds: Sequence[object] | None, unit: str = "") -> str:
+    """Write an interval such as [.80, .89]; an open end is written as … and nothing as a dash."""
+    if bounds is None or len(bounds) != 2 or not any(is_number(b) for b in bounds):
+        return NOTHING
+    low, high = (quantity(b, unit) if is_number(b) else ELLIPSIS for b in bounds)
+    return f"[{low}, {high}]"
+
+
+def share(value: object) -> str:
+    """Write a share as a percentage without decimals; tiny and nearly full shares are not rounded to 0 or 100 %."""
+    if not is_number(value):
+        return NOTHING
+    x = float(value)  # type: ignore[arg-type]
+    if 0 < x < 0.005:
+        return "<1\u00a0%"
+    if 0.995 < x < 1:
+        return ">99\u00a0%"
+    return f"{x:.0%}".replace("%", "\u00a0%")
+
+
+def probability(value: object) -> str:
+    """Write a p-value: p = .03, p < .001."""
+    if not is_number(value):
+        return f"p {NOTHING}"
+    x = float(value)  # type: ignore[arg-type]
+    return "p < .001" if x < 0.001 else f"p = {number(x, 3 if x < 0.1 else 2)}"
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """`1 model`, `28 models`, `3,100 models`."""
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
+def listing(words: Sequence[str], conjunction: str = "and") -> str:
+    """Join words: `a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
+
+
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+
+
+def spelled(n: int) -> str:
+    """Small whole numbers as words."""
+    return _SMALL[n] if 0 <= n < len(_SMALL) else count(n)
+
+
+def shorten(name: str, width: int) -> str:
+    """Cut a long name in the middle, so that both the maker and the version stay readable.
+
+    Parameters
+    ----------
+    name
+        Any text.
+    width
+        Largest number of characters of the answer, at least 3.
+    """
+    if len(name) <= width:
+        return name
+    tail = (width - 1) * 2 // 3
+    return name[: width - 1 - tail] + ELLIPSIS + name[len(name) - tail :]
+
+
+def _common(texts: Sequence[str]) -> str:
+    """Return the longest beginning that all texts share."""
+    first, last = min(texts), max(texts)
+    same = [a == b for a, b in zip(first, last, strict=False)]
+    return first[: same.index(False) if False in same else len(same)]
+
+
+def shorten_all(names: Sequence[str], width: int) -> list[str]:
+    """Cut long names so that names which differ still look different.
+
+    Names that would be cut to the same text lose what they have in common at either end instead; where even
+    that does not help they are numbered.
+
+    Parameters
+    ----------
+    names
+        Any texts.
+    width
+        Largest number of characters of each answer, at least 8.
+    """
+    out = [shorten(name, width) for name in names]
+    for text in {t for t in out if out.count(t) > 1}:
+        places = [i for i, t in enumerate(out) if t == text and names[i] != t]
+        if len({names[i] for i in places}) < 2:
+            continue
+        group = [names[i] for i in places]
+        start = len(_common(group))
+        stop = len(_common([name[start:][::-1] for name in group]))
+        for order, i in enumerate(places, start=1):
+            core = names[i][start : len(names[i]) - stop or None]
+            room = width - len(core) - 2
+            head = names[i][: max(0, room // 2)] if start else ""
+            tail = names[i][len(names[i]) - max(0, room - len(head)) :] if stop and room > len(head) else ""
+            cut = f"{head}{ELLIPSIS if start > len(head) else ''}{core}{ELLIPSIS if stop > len(tail) else ''}{tail}"
+            out[i] = cut if len(cut) <= width else f"{shorten(names[i], width - 4)} #{order}"
+    return out
+
+
+def shorten_end(text: str, width: int) -> str:
+    """Cut a long sentence at its end, between words where that is possible."""
+    if len(text) <= width:
+        return text
+    head = text[: width - 1]
+    if " " in head[width // 2 :]:
+        head = head[: head.rindex(" ")]
+    return head.rstrip(" ,;:.") + ELLIPSIS
+
+
+def model_name(name: str, width: int = 26) -> str:
+    """Return a model's name for a picture: without the organisation before the last slash, cut to `width`."""
+    return shorten(name.rsplit("/", 1)[-1] or name, width)
+
+
+def capital(text: str) -> str:
+    """First letter large, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def unit_of(record: Mapping[str, Any], part: Mapping[str, Any] | None = None) -> str:
+    """Return the unit of a claim's estimate, as stated or else guessed from the statistic and the kind."""
+    for holder in (part or {}, record):
+        unit = holder.get("unit")
+        if unit in UNITS:
+            return str(unit)
+    statistic = str((part or {}).get("statistic") or "")
+    if statistic.startswith("angle"):
+        return "degrees"
+    if statistic in ("r", "abs_r", "abs_r_difference", "r_difference"):
+        return "r"
+    return _UNIT_OF_KIND.get(str(record.get("kind")), "")
+
+
+def region(bounds: Mapping[str, Any] | None, unit: str = "") -> str:
+    """Write the region in which a claim is true: `above .00`, `−.50 or less`, `from .90 to .94`."""
+    if not bounds:
+        return NOTHING
+    text = bounds.get("text")
+    if text:
+        return str(text)
+    low, high = bounds.get("low"), bounds.get("high")
+    if is_number(low) and is_number(high):
+        if low == high:
+            return f"exactly {quantity(low, unit)}"
+        return f"from {quantity(low, unit)} to {quantity(high, unit)}"
+    if is_number(low):
+        return f"above {quantity(low, unit)}"
+    if is_number(high):
+        return f"below {quantity(high, unit)}"
+    return NOTHING
+
+
+def sentences(text: str) -> str:
+    """Write each sentence of a text with a large first letter, and end the last one with a full stop."""
+    text = re.sub(r"([.!?] )([a-z])", lambda m: m.group(1) + m.group(2).upper(), " ".join(text.split()))
+    return capital(text) + ("" if not text or text[-1] in ".!?" else ".")
