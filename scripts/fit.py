@@ -27,7 +27,6 @@ if __name__ == "__main__":
         seed=int(snakemake.wildcards.seed),
         options=snakemake.params.options,
         priors=snakemake.params.priors,
-        threads=snakemake.threads,
     )
     record.save(snakemake.output.fit)
     files.write_json(launched.usage(), snakemake.output.run)

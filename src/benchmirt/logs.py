@@ -112,7 +112,7 @@ def closing(results: str | Path) -> str:
 
 
 def failures(snakemake_logs: Iterable[str | Path]) -> str:
-    """Say for each failed job of a run which log tells why, and its last line.
+    """Say for each failed job of a run which log tells why, and what that log says.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def failures(snakemake_logs: Iterable[str | Path]) -> str:
     Returns
     -------
     str
-        A line per failed job with the path of its log, and below it the last line of that log.
+        A line per failed job with the path of its log, and below it the errors in that log.
     """
     lines: list[str] = []
     for file in snakemake_logs:
@@ -131,6 +131,9 @@ def failures(snakemake_logs: Iterable[str | Path]) -> str:
             r"^Error in rule (\S+?):\n(?:[ \t]+.*\n)*?[ \t]+log: (\S+)", text, flags=re.MULTILINE
         ):
             lines.append(f"Failed: {job[1]}; its log is {job[2]}")
-            said = Path(job[2]).read_text(encoding="utf-8").split("\n") if Path(job[2]).is_file() else []
-            lines += [f"  {line}" for line in [line for line in said if line.strip()][-1:]]
+            said = Path(job[2]).read_text(encoding="utf-8") if Path(job[2]).is_file() else ""
+            lines += [
+                f"  {fault}"
+                for fault in re.findall(r"^\S+ \S+ (?:ERROR|CRITICAL) \S+: (.+)", said, flags=re.MULTILINE)
+            ]
     return "\n".join(lines)

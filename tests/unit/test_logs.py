@@ -78,9 +78,13 @@ def test_closing_counts_the_verdicts(tmp_path: Path) -> None:
     assert logs.closing(tmp_path).endswith("Verdicts: none")
 
 
-def test_failures_name_log_and_last_line(tmp_path: Path) -> None:
+def test_failures_name_the_log_and_what_it_says(tmp_path: Path) -> None:
     first, second = tmp_path / "a.log", tmp_path / "b.log"
-    first.write_text("started\nx.csv: row 17: found 2.\n\n")
+    first.write_text(
+        "2026-01-01 00:00:00,000 DEBUG benchmirt.logs: started\n"
+        "2026-01-01 00:00:01,000 ERROR benchmirt.logs: x.csv: row 17: found 2.\n"
+        "2026-01-01 00:00:02,000 DEBUG benchmirt.logs: ended\n"
+    )
     run_log = tmp_path / "snakemake.log"
     run_log.write_text(
         "Error in rule collect:\n"

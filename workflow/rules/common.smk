@@ -40,7 +40,10 @@ SOURCES = [source.name for source in STUDY.sources]
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
 KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}
-EM = {key: STUDY.fits["em"][key] for key in ("sweeps", "tolerance")}
+ENGINES = {
+    engine: {key: value for key, value in STUDY.fits[engine].items() if key != "run"}
+    for engine in ("svi", "em", "nuts")
+}
 
 
 @cache

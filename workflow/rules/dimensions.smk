@@ -80,7 +80,7 @@ rule stability:
             "splits": STUDY.dimensions["splits"],
             "replicates": STUDY.dimensions["null_replicates"],
             "null_splits": STUDY.dimensions["null_splits"],
-            **EM,
+            **ENGINES["em"],
         },
         fingerprint=code_of("stability"),
     script:
@@ -110,7 +110,7 @@ rule number:
             "max_dims": STUDY.fits["max_dims"],
             "folds": STUDY.dimensions["folds"],
             "replicates": STUDY.dimensions["null_replicates"],
-            **EM,
+            **ENGINES["em"],
         },
         fingerprint=code_of("number"),
     script:
@@ -135,7 +135,7 @@ rule leave_one_out:
         mem_mb=memory(2000, per_cell=400),
     params:
         asymptotes=STUDY.fits["asymptotes"],
-        options=EM,
+        options=ENGINES["em"],
         fingerprint=code_of("leave_one_out"),
     script:
         "../../scripts/leave_one_out.py"
@@ -159,7 +159,7 @@ rule bootstrap:
         mem_mb=memory(2000, per_cell=800),
     params:
         asymptotes=STUDY.fits["asymptotes"],
-        options={"replicates": STUDY.dimensions["bootstrap"], **EM},
+        options={"replicates": STUDY.dimensions["bootstrap"], **ENGINES["em"]},
         fingerprint=code_of("bootstrap"),
     script:
         "../../scripts/bootstrap.py"

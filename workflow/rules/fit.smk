@@ -47,7 +47,7 @@ rule fit:
         mem_mb=memory(1500, per_cell=200),
     params:
         fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes")},
-        options=lambda w: STUDY.fits[FITS[w.fit]["engine"]],
+        options=lambda w: ENGINES[FITS[w.fit]["engine"]],
         priors=STUDY.fits["priors"],
         fingerprint=lambda w: code_of("fit", f"inference.{FITS[w.fit]['engine']}"),
     script:
