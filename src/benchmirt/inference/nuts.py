@@ -1,0 +1,317 @@
+"""NUTS with NumPyro, in coordinates that a variational EM fit makes nearly isotropic.
+
+The sampler moves in standardised coordinates z: abilities theta_i = m_i + L_i z_i, items b_j = mu_j + C_j z_j with the Cholesky
+factors of the EM posterior, and the hyperparameters on (log) scales of their own. These are affine changes of variables, so the
+posterior is that of :func:`benchmirt.model.mirt` to the letter; the mass matrix can stay the identity and warm-up only needs to
+find a step size. Item parameters live in the frame of the abilities' sample (``framed``), so location and scale are settled in every
+draw; rotation and signs are settled by orthogonal Procrustes onto the EM solution, draw by draw.
+
+Draws are produced in blocks. Of every block the abilities are kept in full, the items as running moments and a thinned set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from numpyro.diagnostics import effective_sample_size, gelman_rubin
+from numpyro.infer import MCMC, NUTS
+from numpyro.infer.util import log_density
+
+from benchmirt.inference import em
+from benchmirt.inference.posterior import State, state_of
+from benchmirt.inference.record import FitError, FitRecord
+from benchmirt.likelihood import asymptotes_of, item_log_likelihood
+from benchmirt.model import Priors, mirt, sample_frame
+from benchmirt.progress import progress
+from benchmirt.provenance import versions
+
+if TYPE_CHECKING:
+    from benchmirt.matrix import ResponseData
+
+__all__ = ["fit"]
+
+BLOCK = 50
+KEPT_ITEM_DRAWS = 100
+START_SPREAD = 0.5
+RHAT_LIMIT = 1.01
+ESS_LIMIT = 400.0
+
+
+def _chart(state: State) -> Any:
+    """Return the map from standardised coordinates to the sites of the framed model, and its log volume."""
+    models, items, k = state.m.shape[0], state.mu.shape[0], state.m.shape[1]
+    theta_tril = jnp.linalg.cholesky(state.v)
+    item_tril = jnp.linalg.cholesky(state.s)
+    # posterior standard deviations of log tau, mu_d and log sigma_d given the other parameters
+    log_scale = 1.0 / np.sqrt(2.0 * items)
+    mean_scale = jnp.sqrt(state.sigma2 / items)
+
+    def sites(z: dict[str, Array]) -> tuple[dict[str, Array], Array]:
+        log_tau = 0.5 * jnp.log(state.tau2) + log_scale * z["tau"]
+        log_sigma = 0.5 * jnp.log(state.sigma2) + log_scale * z["sigma_d"]
+        values = {
+            "theta": state.m + jnp.einsum("npq,nq->np", theta_tril, z["theta"]),
+            "item": state.mu + jnp.einsum("jpq,jq->jp", item_tril, z["item"]),
+            "tau": jnp.exp(log_tau),
+            "mu_d": state.mu_d + mean_scale * z["mu_d"],
+            "sigma_d": jnp.exp(log_sigma),
+        }
+        return values, log_tau.sum() + log_sigma
+
+    shapes = {"theta": (models, k), "item": (items, k + 1), "tau": (k,), "mu_d": (), "sigma_d": ()}
+    return sites, shapes
+
+
+def _framed(values: dict[str, Array]) -> tuple[Array, Array, Array]:
+    """Abilities, discriminations and intercepts of one draw in the frame of the abilities' sample."""
+    theta = values["theta"]
+    center, scale = sample_frame(theta)
+    k = theta.shape[1]
+    inverse = jax.scipy.linalg.solve_triangular(scale, jnp.eye(k), lower=True)
+    framed = (theta - center) @ inverse.T
+    return framed, values["item"][:, :k], values["item"][:, k]
+
+
+def _aligned(theta: Array, a: Array, target: Array) -> tuple[Array, Array]:
+    """Rotate one draw onto the target discriminations by orthogonal Procrustes (Schoenemann 1966)."""
+    left, _, right = jnp.linalg.svd(a.T @ target)
+    rotation = left @ right
+    return theta @ rotation, a @ rotation
+
+
+class _Moments:
+    """Running mean and covariance of item parameters over draws, in float64."""
+
+    def __init__(self, items: int, size: int) -> None:
+        self.count = 0
+        self.total = np.zeros((items, size))
+        self.squares = np.zeros((items, size, size))
+        self.origin: NDArray[np.float64] | None = None
+
+    def add(self, draws: NDArray[Any]) -> None:
+        """Add draws of shape (draws, items, size)."""
+        values = draws.astype(np.float64)
+        if self.origin is None:
+            self.origin = values[0].copy()
+        values -= self.origin
+        self.count += len(values)
+        self.total += values.sum(0)
+        self.squares += np.einsum("djp,djq->jpq", values, values)
+
+    def result(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean (items, size) and covariance (items, size, size)."""
+        assert self.origin is not None
+        mean = self.total / self.count
+        covariance = self.squares / self.count - mean[:, :, None] * mean[:, None, :]
+        return mean + self.origin, covariance * self.count / max(self.count - 1, 1)
+
+
+def _rank_normalised_rhat(draws: NDArray[Any]) -> NDArray[np.float64]:
+    """Rank-normalised split R-hat, the larger of bulk and folded (Vehtari et al. 2021), draws (chain, draw, ...)."""
+    from scipy.stats import norm, rankdata
+
+    def normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
+        flat = values.reshape(values.shape[0] * values.shape[1], -1)
+        ranks = rankdata(flat, axis=0)
+        return np.asarray(norm.ppf((ranks - 0.375) / (len(flat) + 0.25)).reshape(values.shape))
+
+    def split_rhat(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        half = values.shape[1] // 2
+        halves = np.concatenate([values[:, :half], values[:, half : 2 * half]], axis=0)
+        return np.asarray(gelman_rubin(halves))
+
+    folded = np.abs(draws - np.median(draws, axis=(0, 1)))
+    return np.maximum(split_rhat(normal_scores(draws)), split_rhat(normal_scores(folded)))
+
+
+def fit(
+    data: ResponseData,
+    dims: int,
+    *,
+    seed: int = 0,
+    chains: int = 2,
+    warmup: int = 200,
+    draws: int = 500,
+    max_tree_depth: int = 6,
+    priors: Priors | None = None,
+) -> FitRecord:
+    """Sample the posterior by NUTS.
+
+    Parameters
+    ----------
+    data
+        Responses (models, items) with their asymptotes.
+    dims
+        Number of dimensions.
+    seed
+        Seed of the chains and of their starts.
+    chains, warmup, draws, max_tree_depth
+        Chains (in parallel where JAX has as many devices), warm-up draws (which find the step size), draws per chain, and the
+        deepest tree (63 leapfrog steps at 6).
+    priors
+        Scales of the hyperpriors.
+
+    Raises
+    ------
+    FitError
+        If the EM start fails or a draw is not finite.
+    """
+    priors = priors or Priors()
+    start = em.fit(data, dims, priors=priors)
+    state = state_of(start)
+    responses = jnp.asarray(data.responses, jnp.int8)
+    asymptotes = asymptotes_of(data.floor, data.ceiling)
+    reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes)
+    sites, shapes = _chart(state)
+    key, start_key = jax.random.split(jax.random.key(seed))
+    names = sorted(shapes)
+    start_keys = dict(zip(names, jax.random.split(start_key, len(names)), strict=True))
+    initial = {
+        name: START_SPREAD * jax.random.normal(start_keys[name], (chains, *shapes[name])) for name in names
+    }
+    if chains == 1:
+        initial = {name: values[0] for name, values in initial.items()}
+
+    def potential(z: dict[str, Array]) -> Array:
+        values, volume = sites(z)
+        density, _ = log_density(
+            mirt,
+            (responses, dims, asymptotes, priors, reference),
+            {"framed": True},
+            values,
+        )
+        return -(density + volume)
+
+    kernel = NUTS(
+        potential_fn=potential,
+        adapt_mass_matrix=False,
+        max_tree_depth=max_tree_depth,
+        target_accept_prob=0.8,
+    )
+    parallel = chains > 1 and jax.local_device_count() >= chains
+    block = min(BLOCK, draws)
+    sampler = MCMC(
+        kernel,
+        num_warmup=warmup,
+        num_samples=block,
+        num_chains=chains,
+        chain_method="parallel" if parallel else "sequential",
+        progress_bar=False,
+    )
+    fields = ("potential_energy", "diverging", "num_steps", "accept_prob", "adapt_state.step_size")
+    target = state.mu[:, :-1]
+
+    @jax.jit
+    def reported(z: dict[str, Array]) -> tuple[Array, Array]:
+        def one(draw: dict[str, Array]) -> tuple[Array, Array]:
+            theta, a, d = _framed(sites(draw)[0])
+            theta, a = _aligned(theta, a, target)
+            return theta, jnp.concatenate([a, d[:, None]], axis=1)
+
+        return jax.lax.map(lambda chain: jax.lax.map(one, chain), z)
+
+    moments = _Moments(len(data.items), dims + 1)
+    thin = max(1, chains * draws // KEPT_ITEM_DRAWS)
+    kept: dict[str, list[NDArray[Any]]] = {"theta": [], "item": []}
+    stats: dict[str, list[NDArray[Any]]] = {field: [] for field in fields}
+    blocks = -(-draws // block)
+    for index in progress(
+        range(blocks), total=blocks, what=f"NUTS, {chains} chains, blocks of {block} draws"
+    ):
+        if index == 0:
+            sampler.run(key, init_params=initial, extra_fields=fields)
+        else:
+            sampler.post_warmup_state = sampler.last_state
+            sampler.run(sampler.post_warmup_state.rng_key, extra_fields=fields)
+        theta, item = (np.asarray(x) for x in reported(sampler.get_samples(group_by_chain=True)))
+        if not (np.isfinite(theta).all() and np.isfinite(item).all()):
+            raise FitError(f"NUTS, seed {seed}: draws of block {index + 1} of {blocks} are not finite")
+        moments.add(item.reshape(-1, *item.shape[2:]))
+        kept["theta"].append(theta)
+        kept["item"].append(item[:, thin // 2 :: thin])
+        extra = sampler.get_extra_fields(group_by_chain=True)
+        for field in fields:
+            stats[field].append(np.asarray(extra[field]))
+    theta = np.concatenate(kept["theta"], axis=1)
+    item = np.concatenate(kept["item"], axis=1)
+    sample_stats = {name.split(".")[-1]: np.concatenate(values, axis=1) for name, values in stats.items()}
+    settings = {
+        "chains": chains,
+        "warmup": warmup,
+        "draws": blocks * block,
+        "max_tree_depth": max_tree_depth,
+        "thin": thin,
+        "start": "em",
+    }
+    return _record(data, dims, seed, priors, theta, item, moments, sample_stats, settings)
+
+
+def _record(
+    data: ResponseData,
+    dims: int,
+    seed: int,
+    priors: Priors,
+    theta: NDArray[Any],
+    item: NDArray[Any],
+    moments: _Moments,
+    sample_stats: dict[str, NDArray[Any]],
+    settings: dict[str, Any],
+) -> FitRecord:
+    """Assemble the record and judge convergence on the aligned abilities and a sample of items."""
+    item_mean, item_cov = moments.result()
+    flat = theta.reshape(-1, *theta.shape[2:]).astype(np.float64)
+    mean = flat.mean(0)
+    centered = flat - mean
+    theta_cov = np.einsum("snk,snl->nkl", centered, centered) / max(len(flat) - 1, 1)
+    rhat = _rank_normalised_rhat(theta)
+    ess = np.asarray(effective_sample_size(theta))
+    divergences = int(sample_stats["diverging"].sum())
+    worst, least = float(rhat.max()), float(ess.min())
+    faults = []
+    if not worst < RHAT_LIMIT:
+        faults.append(f"R-hat of the aligned abilities reaches {worst:.3f} (limit {RHAT_LIMIT})")
+    if not least >= ESS_LIMIT:
+        faults.append(f"the least effective sample size is {least:.0f} (limit {ESS_LIMIT:.0f})")
+    if divergences:
+        faults.append(f"{divergences} draws diverged")
+    # the hyperparameters as they stand in the frame of the record: moments of the items, posterior variance included
+    second = (item_mean[:, :dims] ** 2 + np.diagonal(item_cov, axis1=1, axis2=2)[:, :dims]).mean(0)
+    intercept = item_mean[:, dims]
+    return FitRecord(
+        engine="nuts",
+        dims=dims,
+        seed=seed,
+        theta_mean=mean,
+        theta_cov=theta_cov,
+        a_mean=item_mean[:, :dims],
+        d_mean=item_mean[:, dims],
+        item_cov=item_cov,
+        tau=np.sqrt(second),
+        mu_d=float(intercept.mean()),
+        sigma_d=float(np.sqrt(intercept.var() + item_cov[:, dims, dims].mean())),
+        trace=sample_stats["potential_energy"].mean(0).astype(np.float64),
+        models=data.models,
+        items=data.items,
+        data_hash=data.hash,
+        priors=priors.as_dict(),
+        diagnostics={
+            **settings,
+            "rhat_max": worst,
+            "ess_min": least,
+            "divergences": divergences,
+            "accept_prob": float(sample_stats["accept_prob"].mean()),
+            "leapfrogs_mean": float(sample_stats["num_steps"].mean()),
+            "deepest_trees": float((sample_stats["num_steps"] >= 2 ** settings["max_tree_depth"] - 1).mean()),
+        },
+        versions=versions(),
+        converged=not faults,
+        converged_why="; ".join(faults)
+        or f"R-hat at most {worst:.3f}, effective sample size at least {least:.0f}, no divergences",
+        draws={"theta": theta, "a": item[..., :dims], "d": item[..., dims]},
+        sample_stats=sample_stats,
+    )

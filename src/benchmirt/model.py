@@ -1,0 +1,106 @@
+"""The response model as one NumPyro function.
+
+    theta_i ~ N(0, I_K)                      abilities of the models
+    a_jk    ~ N(0, tau_k),  signed           discriminations of the items
+    d_j     ~ N(mu_d, sigma_d)               intercepts of the items
+    P(y_ij = 1) = c_j + (u_j - c_j) * sigmoid(a_j . theta_i + d_j)
+
+with tau_k ~ HalfNormal(tau_scale), mu_d ~ N(0, intercept_scale), sigma_d ~ HalfNormal(intercept_scale): the same
+weakly informative priors for every number of dimensions. Scales are half-normal, never Gamma precisions, whose
+guides run into NaN (as the study's own tool does). Fixing theta to N(0, I) fixes location and scale; rotation and
+signs are settled afterwards (:mod:`benchmirt.identification`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpyro.distributions import constraints
+
+from benchmirt.likelihood import Asymptotes, item_log_likelihood
+
+__all__ = ["Priors", "mirt", "sample_frame"]
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Scales of the hyperpriors, in logits: the same for every number of dimensions.
+
+    Attributes
+    ----------
+    tau_scale
+        Scale of the half-normal prior of tau_k, the standard deviation of the discriminations.
+    intercept_scale
+        Scale of the normal prior of mu_d and of the half-normal prior of sigma_d.
+    """
+
+    tau_scale: float = 1.0
+    intercept_scale: float = 2.0
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the scales by name, as fit records keep them."""
+        return asdict(self)
+
+
+def sample_frame(theta: Array) -> tuple[Array, Array]:
+    """Return the sample mean (dims,) and the lower Cholesky factor (dims, dims) of the sample covariance of theta."""
+    center = theta.mean(axis=0)
+    spread = theta - center
+    covariance = spread.T @ spread / theta.shape[0]
+    return center, jnp.linalg.cholesky(covariance + 1e-6 * jnp.eye(theta.shape[1], dtype=theta.dtype))
+
+
+def mirt(
+    responses: Array,
+    dims: int,
+    asymptotes: Asymptotes | None = None,
+    priors: Priors = Priors(),
+    reference: Array | float = 0.0,
+    framed: bool = False,
+) -> None:
+    """Multidimensional two-parameter logistic model with known asymptotes.
+
+    Parameters
+    ----------
+    responses
+        1, 0 or -1 (missing), int8, shape (models, items).
+    dims
+        Number of dimensions K.
+    asymptotes
+        Known asymptotes, or None for the 2PL.
+    priors
+        Scales of the hyperpriors.
+    reference
+        Constant subtracted from every item's log likelihood, shape (items,) or 0: it changes no posterior, and keeps
+        float32 totals near 0 where their resolution is fine.
+    framed
+        Sample the item parameters (a_1..a_K, d) as one site ``item``, in the frame in which the sample of abilities
+        has mean 0 and covariance I. The posterior is the same; location and scale, which all items share, then no
+        longer tie every item parameter to every ability, so that Hamiltonian trajectories can be short.
+    """
+    models, items = responses.shape
+    tau = numpyro.sample("tau", dist.HalfNormal(priors.tau_scale).expand([dims]).to_event(1))
+    mu_d = numpyro.sample("mu_d", dist.Normal(0.0, priors.intercept_scale))
+    sigma_d = numpyro.sample("sigma_d", dist.HalfNormal(priors.intercept_scale))
+    theta = numpyro.sample("theta", dist.Normal(0.0, 1.0).expand([models, dims]).to_event(2))
+    if framed:
+        item = numpyro.sample("item", dist.ImproperUniform(constraints.real_vector, (items,), (dims + 1,)))
+        center, scale = sample_frame(theta)
+        inverse = jax.scipy.linalg.solve_triangular(scale, jnp.eye(dims), lower=True)
+        theta = (theta - center) @ inverse.T
+        a, d = item[:, :dims], item[:, dims]
+        # the same prior as below, seen from the frame: a @ inv(scale) has N(0, tau), and the volume shrinks by |scale|
+        plain_a = a @ inverse
+        prior = dist.Normal(0.0, tau).log_prob(plain_a).sum()
+        prior += dist.Normal(mu_d, sigma_d).log_prob(d - plain_a @ center).sum()
+        numpyro.factor("item_prior", prior - items * jnp.log(jnp.diagonal(scale)).sum())
+    else:
+        a = numpyro.sample("a", dist.Normal(0.0, tau).expand([items, dims]).to_event(2))
+        d = numpyro.sample("d", dist.Normal(mu_d, sigma_d).expand([items]).to_event(1))
+    log_likelihood = item_log_likelihood(theta, a, d, responses, asymptotes)
+    numpyro.factor("responses", (log_likelihood - reference).sum())

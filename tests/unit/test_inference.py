@@ -1,0 +1,271 @@
+"""The engines on planted truth, against each other, and on matrices that break lesser ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmirt import inference, likelihood, matrix
+from benchmirt.errors import InputError
+from benchmirt.inference import em, memory
+from benchmirt.inference.record import FitError, FitRecord
+
+
+def planted(models=80, items=300, dims=2, seed=0, floor=False, missing=0.1):
+    """Responses with their truth; abilities standardised as records report them."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=(models, dims))
+    theta -= theta.mean(0)
+    theta = theta @ np.linalg.inv(np.linalg.cholesky(np.cov(theta.T, bias=True).reshape(dims, dims))).T
+    a = rng.normal(size=(items, dims)) * np.array([1.4, 0.8, 0.6])[:dims]
+    d = rng.normal(size=items)
+    low = np.where(np.arange(items) % 2 == 0, 0.25, 0.0) if floor else np.zeros(items)
+    p = low + (1 - low) / (1 + np.exp(-(theta @ a.T + d)))
+    y = (rng.random(p.shape) < p).astype(np.int8)
+    hidden = rng.random(p.shape) < missing
+    data = matrix.from_arrays(np.where(hidden, -1, y), floor=low)
+    return data, theta, a, d, p, y, hidden
+
+
+def log_loss(record, data, y, cells):
+    q = np.asarray(
+        likelihood.predict(
+            record.theta_mean, record.theta_cov, record.a_mean, record.d_mean, record.item_cov, data.floor, data.ceiling
+        )
+    )
+    return -np.mean(np.log(np.where(y == 1, q, 1 - q))[cells])
+
+
+def recovered(record, theta):
+    """Correlation of each true ability with its best linear prediction from the record."""
+    design = np.column_stack([record.theta_mean, np.ones(len(theta))])
+    fitted = design @ np.linalg.lstsq(design, theta, rcond=None)[0]
+    return [np.corrcoef(fitted[:, k], theta[:, k])[0, 1] for k in range(theta.shape[1])]
+
+
+OPTIONS = {
+    "em": {},
+    "svi": {"steps": 600},
+    "nuts": {"chains": 2, "warmup": 100, "draws": 100},
+}
+
+
+@pytest.mark.parametrize("engine", ["em", "svi"])
+@pytest.mark.parametrize("floor", [False, True])
+def test_planted_truth_is_recovered(engine, floor):
+    data, theta, a, d, p, y, hidden = planted(floor=floor)
+    record = inference.fit(data, engine=engine, dims=2, seed=1, options=OPTIONS[engine])
+    assert min(recovered(record, theta)) > (0.93 if floor else 0.95)
+    item_mean = np.clip(np.nanmean(np.where(hidden, np.nan, y), axis=0), 0.02, 0.98)
+    base = -np.mean(np.log(np.where(y == 1, item_mean, 1 - item_mean))[hidden])
+    oracle = -np.mean(np.log(np.where(y == 1, p, 1 - p))[hidden])
+    loss = log_loss(record, data, y, hidden)
+    assert loss < oracle + 0.35 * (base - oracle)
+    assert record.converged, record.converged_why
+
+
+def test_records_report_one_frame():
+    data = planted()[0]
+    for engine in ("em", "svi"):
+        record = inference.fit(data, engine=engine, dims=2, seed=1, options=OPTIONS[engine])
+        np.testing.assert_allclose(record.theta_mean.mean(0), 0, atol=1e-4)
+        second = np.cov(record.theta_mean.T, bias=True) + record.theta_cov.mean(0)
+        np.testing.assert_allclose(second, np.eye(2), atol=2e-3)
+        items = record.a_mean.T @ record.a_mean + record.item_cov[:, :2, :2].sum(0)
+        assert abs(items[0, 1]) < 1e-3 * items[0, 0]
+        assert items[0, 0] > items[1, 1]
+        assert (record.a_mean.sum(0) >= 0).all()
+
+
+def test_one_dimension_equals_a_dense_quadrature_fit():
+    """EM against marginal maximum a posteriori by quadrature over one ability: another way to the same model."""
+    from scipy.optimize import minimize
+
+    data, *_ = planted(models=150, items=8, dims=1, seed=4, missing=0.0)
+    y = np.asarray(data.responses, float)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+    weights = weights / weights.sum()
+
+    def negative(parameters):
+        a, d = parameters[:8], parameters[8:16]
+        tau, mu, sigma = np.exp(parameters[16]), parameters[17], np.exp(parameters[18])
+        eta = np.outer(nodes, a) + d
+        log_p, log_q = -np.logaddexp(0, -eta), -np.logaddexp(0, eta)
+        marginal = y @ log_p.T + (1 - y) @ log_q.T
+        top = marginal.max(1, keepdims=True)
+        fit = (np.log(np.exp(marginal - top) @ weights) + top[:, 0]).sum()
+        prior = -8 * np.log(tau) - (a**2).sum() / tau**2 / 2 - 8 * np.log(sigma)
+        prior -= ((d - mu) ** 2).sum() / sigma**2 / 2 + tau**2 / 2 + (mu**2 + sigma**2) / 8
+        return -(fit + prior)
+
+    start = np.concatenate([np.ones(8), np.zeros(8), [0.0, 0.0, 0.0]])
+    best = minimize(negative, start, method="L-BFGS-B", bounds=[(None, None)] * 16 + [(-3, 3)] * 3)
+    record = em.fit(data, 1)
+    # the two differ by mode against mean and by Laplace against variational scales: small at 150 models
+    np.testing.assert_allclose(record.a_mean[:, 0], best.x[:8], atol=0.25)
+    assert np.corrcoef(record.a_mean[:, 0], best.x[:8])[0, 1] > 0.98
+    np.testing.assert_allclose(record.d_mean, best.x[8:16], atol=0.15)
+
+
+@pytest.mark.parametrize("engine", ["em", "svi"])
+def test_same_seed_same_bits(engine):
+    data = planted(models=30, items=60)[0]
+    first, second = (
+        inference.fit(data, engine=engine, dims=2, seed=5, options=OPTIONS[engine]) for _ in range(2)
+    )
+    for name in ("theta_mean", "theta_cov", "a_mean", "d_mean", "item_cov"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_permuting_models_and_items_permutes_the_answer():
+    data = planted(models=40, items=120)[0]
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(40), rng.permutation(120)
+    moved = matrix.from_arrays(data.responses[rows][:, columns])
+    first, second = em.fit(data, 2, tolerance=1e-5), em.fit(moved, 2, tolerance=1e-5)
+    np.testing.assert_allclose(second.theta_mean, first.theta_mean[rows], atol=2e-3)
+    np.testing.assert_allclose(second.a_mean, first.a_mean[columns], atol=5e-3)
+
+
+def test_random_and_spectral_starts_reach_the_same_optimum():
+    data = planted()[0]
+    spectral = em.fit(data, 2)
+    for seed in (1, 2, 3):
+        other = em.fit(data, 2, seed=seed)
+        assert other.diagnostics["elbo"] == pytest.approx(spectral.diagnostics["elbo"], abs=0.5)
+        np.testing.assert_allclose(np.abs(other.theta_mean), np.abs(spectral.theta_mean), atol=0.02)
+
+
+def test_a_weight_of_two_is_a_model_twice():
+    data = planted(models=30, items=100, missing=0.0)[0]
+    weights = np.ones((1, 30))
+    weights[0, :10] = 2
+    weighted = em.fit_many(data, 2, model_weights=weights, tolerance=1e-5)
+    doubled = matrix.from_arrays(np.concatenate([data.responses, data.responses[:10]]))
+    plain = em.fit(doubled, 2, tolerance=1e-5)
+    np.testing.assert_allclose(weighted.a[0], plain.a_mean, atol=5e-3)
+    np.testing.assert_allclose(weighted.theta[0], plain.theta_mean[:30], atol=5e-3)
+
+
+def test_weight_zero_keeps_a_model_out_of_the_items_and_still_scores_it():
+    data = planted(models=40, items=150)[0]
+    weights = np.ones((1, 40))
+    weights[0, 30:] = 0
+    with_scored = em.fit_many(data, 2, model_weights=weights, tolerance=1e-5)
+    alone = em.fit(matrix.from_arrays(data.responses[:30]), 2, tolerance=1e-5)
+    np.testing.assert_allclose(with_scored.a[0], alone.a_mean, atol=5e-3)
+    assert np.abs(with_scored.theta[0][30:]).max() > 0.1
+
+
+def test_item_weight_zero_keeps_an_item_out_of_the_abilities_and_still_calibrates_it():
+    data = planted(models=40, items=150, missing=0.0)[0]
+    weights = np.ones((1, 150))
+    weights[0, 100:] = 0
+    without = em.fit_many(data, 2, item_weights=weights, tolerance=1e-5)
+    alone = em.fit(matrix.from_arrays(data.responses[:, :100]), 2, tolerance=1e-5)
+    np.testing.assert_allclose(without.theta[0], alone.theta_mean, atol=5e-3)
+    assert np.abs(without.a[0][100:]).max() > 0.3
+
+
+def test_hidden_cells_are_never_seen():
+    data, *_, y, _ = planted(models=30, items=60, missing=0.0)
+    reveal = np.random.default_rng(0).random((2, 30, 60)) < 0.7
+    batch = em.fit_many(data, 2, reveal=reveal)
+    flipped = matrix.from_arrays(np.where(reveal[1], data.responses, 1 - data.responses))
+    again = em.fit_many(flipped, 2, reveal=reveal[1:])
+    np.testing.assert_array_equal(batch.theta[1], again.theta[0])
+
+
+@pytest.mark.parametrize("engine", ["em", "svi"])
+@pytest.mark.parametrize(
+    "case", ["constant items", "perfect and zero models", "empty model", "empty item", "two models", "one item", "sparse"]
+)
+def test_awkward_matrices_give_finite_answers(engine, case):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, size=(20, 40)).astype(np.int8)
+    dims = 2
+    if case == "constant items":
+        y[:, :5], y[:, 5:10] = 1, 0
+    elif case == "perfect and zero models":
+        y[0], y[1] = 1, 0
+    elif case == "empty model":
+        y[3] = -1
+    elif case == "empty item":
+        y[:, 3] = -1
+    elif case == "two models":
+        y, dims = y[:2], 1
+    elif case == "one item":
+        y, dims = y[:, :1], 1
+    else:
+        y[rng.random(y.shape) < 0.99] = -1
+    record = inference.fit(
+        matrix.from_arrays(y), engine=engine, dims=dims, seed=0, options=OPTIONS[engine]
+    )
+    assert np.isfinite(record.eta()).all()
+    assert np.abs(record.theta_mean).max() < 20
+
+
+@pytest.mark.parametrize("dims", [0, 20, 25])
+def test_impossible_dimensions_are_refused(dims):
+    data = planted(models=20, items=30)[0]
+    with pytest.raises(InputError, match="20 models and 30 items"):
+        inference.fit(data, engine="em", dims=dims, seed=0)
+
+
+def test_an_unknown_engine_gets_the_nearest_name():
+    with pytest.raises(InputError, match="svi"):
+        inference.fit(planted(models=20, items=30)[0], engine="svii", dims=1, seed=0)
+
+
+def test_memory_is_refused_before_it_is_taken():
+    with pytest.raises(InputError, match="GiB needed"):
+        memory.check("svi", 4500, 21600, 2, available=2**30)
+    assert memory.check("em", 100, 1000, 2, available=2**33) < 2**30
+
+
+def test_no_nan_is_passed_on():
+    record = em.fit(planted(models=20, items=30)[0], 1)
+    broken = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    broken["a_mean"] = np.full_like(record.a_mean, np.nan)
+    with pytest.raises(FitError, match="30 values of a_mean"):
+        FitRecord(**broken)
+
+
+def test_a_record_survives_the_disk_and_is_the_same_bytes_again(tmp_path):
+    record = em.fit(planted(models=20, items=30)[0], 2)
+    record.save(tmp_path / "a.nc")
+    record.save(tmp_path / "b.nc")
+    assert (tmp_path / "a.nc").read_bytes() == (tmp_path / "b.nc").read_bytes()
+    loaded = FitRecord.load(tmp_path / "a.nc")
+    np.testing.assert_array_equal(loaded.a_mean, record.a_mean)
+    assert loaded.diagnostics == record.diagnostics
+    assert loaded.models == record.models
+    assert loaded.converged_why == record.converged_why
+
+
+def test_a_file_that_is_no_record_is_named(tmp_path):
+    (tmp_path / "seed0.nc").write_text("not NetCDF")
+    with pytest.raises(InputError, match=r"seed0\.nc"):
+        FitRecord.load(tmp_path / "seed0.nc")
+
+
+@pytest.mark.slow
+def test_nuts_agrees_with_the_other_engines(tmp_path):
+    data, theta, *_, y, hidden = planted(models=40, items=120, seed=7)
+    fits = {engine: inference.fit(data, engine=engine, dims=2, seed=0, options=OPTIONS[engine]) for engine in OPTIONS}
+    nuts = fits["nuts"]
+    assert nuts.diagnostics["divergences"] == 0
+    assert nuts.diagnostics["rhat_max"] < 1.1
+    assert min(recovered(nuts, theta)) > 0.93
+    sd = np.sqrt(np.einsum("nkk->nk", nuts.theta_cov))
+    for engine in ("em", "svi"):
+        difference = np.abs(fits[engine].theta_mean - nuts.theta_mean) / sd
+        assert np.median(difference) < 0.35
+        ratio = np.sqrt(np.einsum("nkk->nk", fits[engine].theta_cov)) / sd
+        assert 0.6 < np.median(ratio) < 1.1
+        assert log_loss(fits[engine], data, y, hidden) == pytest.approx(log_loss(nuts, data, y, hidden), abs=0.01)
+    nuts.save(tmp_path / "seed0.nc")
+    loaded = FitRecord.load(tmp_path / "seed0.nc")
+    np.testing.assert_array_equal(loaded.draws["theta"], nuts.draws["theta"].astype(np.float32))
+    again = inference.fit(data, engine="nuts", dims=2, seed=0, options=OPTIONS["nuts"])
+    np.testing.assert_array_equal(again.draws["theta"], nuts.draws["theta"])
