@@ -49,6 +49,7 @@ _MATH_TASKS = {
     "Prealgebra": "prealgebra",
     "Precalculus": "precalculus",
 }
+_XSTEST_PAIRS = {"nons_group_real_discr": "discr", "privacy_public": "privacy"}
 _BBQ_CATEGORIES = (
     "Age",
     "Disability_status",
@@ -123,7 +124,7 @@ def _place(benchmark: Benchmark, subset: str, unit: str, position: int, running:
 def _testlets(benchmark: Benchmark, frame: pd.DataFrame, position: np.ndarray) -> list[str | None]:
     """Return the testlet of each item, or None."""
     if benchmark.name == "xstest":  # a safe prompt and its contrast make a pair
-        types = frame["subcategory_one"].str.removeprefix("contrast_")
+        types = frame["subcategory_one"].str.removeprefix("contrast_").replace(_XSTEST_PAIRS)
         return [f"xstest/{name}/{n}" for name, n in zip(types, position, strict=True)]
     if benchmark.testlet_size == 0:
         return [None] * len(frame)
