@@ -73,6 +73,13 @@ def matrix(policy):
     return [f"<results>/matrix/{policy}/{table}.parquet" for table in tables]
 
 
+def chain_threads(wildcards):
+    """A core per chain; but one for all of them where the other jobs would have to wait for so many to be free."""
+    chains = STUDY.fits["nuts"]["chains"]
+    cores = workflow.resource_settings.cores  # None on a cluster
+    return chains if cores is None or cores >= 2 * chains else 1
+
+
 def memory(base, per_cell=0):
     """Megabytes that a job asks for: a base, plus bytes per cell of its matrix; twice as much at each new attempt."""
 

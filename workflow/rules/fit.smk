@@ -5,7 +5,7 @@ out   <results>/fits.csv, made from the configuration; <results>/fits/{fit}/seed
       priors and seeds, and seed{seed}.run.json with the times and memory that no two runs share
 steps fits_table  writes the table for readers; no fit depends on it, so that a new seed or row runs nothing else
       fit         one engine (svi, em) on one matrix with one seed
-      fit_nuts    the same by NUTS: a core per chain, and started first since it takes longest
+      fit_nuts    the same by NUTS: a core per chain where there are enough, and first since it takes longest
 """
 
 
@@ -58,6 +58,6 @@ use rule fit as fit_nuts with:
     wildcard_constraints:
         fit=one_of(fits_of("nuts")),
     priority: 100
-    threads: STUDY.fits["nuts"]["chains"]
+    threads: chain_threads
     resources:
         mem_mb=memory(2000, per_cell=1000),
