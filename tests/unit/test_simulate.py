@@ -360,3 +360,12 @@ def test_testlets_agree_with_the_table_of_facts() -> None:
     for benchmark in design.BENCHMARKS:
         number = layout.items(benchmark, counts, 1)["testlet"].nunique()
         assert number == (table.loc[benchmark.name, "number"] if benchmark.name in table.index else 0)
+
+
+@pytest.mark.slow
+def test_full_size() -> None:
+    simulated = simulate.study("planted", 100, None, 1, scale=1.0)
+    assert simulated.responses.shape == (100, 34301)
+    found = correlations(simulated)
+    for benchmark in design.BENCHMARKS:
+        np.testing.assert_allclose(found.loc[benchmark.name], benchmark.correlations, atol=1e-6)
