@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmirt.errors import InputError, faults, nearest
 
-__all__ = ["Source", "Study", "claims_table", "dump", "fits_table", "load"]
+__all__ = ["Source", "Study", "claims_table", "dump", "fits_table", "load", "read_yaml"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SCHEMA = Path("workflow", "schemas", "config.schema.json")
@@ -544,18 +544,18 @@ def claims_table(study: Study, *, origin: str = "configuration") -> list[dict[st
     return [entry for entry in entries if not only or entry["id"] in only]
 
 
-def _read_claims(path: Path) -> Any:
+def read_yaml(path: str | Path) -> Any:
+    """Read a YAML file.
+
+    Raises
+    ------
+    InputError
+        If it is not YAML; the sentence names the row.
+    """
     import yaml
 
-    if not path.is_file():
-        raise InputError(
-            "this file with claims does not exist",
-            where="claims.file",
-            found=str(path.absolute()),
-            todo="Correct the path, or give claims.file: [] to judge only claims.extra",
-        )
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         raise InputError(
@@ -563,6 +563,17 @@ def _read_claims(path: Path) -> Any:
             file=path,
             where=None if mark is None else f"row {mark.line + 1}",
         ) from None
+
+
+def _read_claims(path: Path) -> Any:
+    if not path.is_file():
+        raise InputError(
+            "this file with claims does not exist",
+            where="claims.file",
+            found=str(path.absolute()),
+            todo="Correct the path, or give claims.file: [] to judge only claims.extra",
+        )
+    entries = read_yaml(path)
     if isinstance(entries, dict) and list(entries) == ["claims"]:
         entries = entries["claims"]
     return [] if entries is None else entries

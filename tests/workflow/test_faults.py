@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tiny import CONFIG, MODELS, Run, Workflow, write_config, write_responses, write_study
+from tiny import MODELS, Run, Workflow, write_config, write_study
 
 
 def refused(run: Run, *words: str) -> None:
@@ -17,10 +17,6 @@ def refused(run: Run, *words: str) -> None:
     assert "Traceback" not in run.text, run.text
     lines = [line for line in run.text.splitlines() if all(word in line for word in words)]
     assert lines, f"{words} not in one line of:\n{run.text}"
-
-
-def change(config: dict[str, Any], **keys: Any) -> dict[str, Any]:
-    return {**config, **keys}
 
 
 CONFIGURATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
@@ -43,8 +39,7 @@ def test_a_fault_of_the_configuration_stops_before_any_job(
     case: str, workflow: Workflow, tmp_path: Path
 ) -> None:
     keys, words = CONFIGURATIONS[case]
-    write_config(tmp_path, change(CONFIG, **keys))
-    write_responses(tmp_path / "first.csv", MODELS, 20, 1, "a")
+    write_config(tmp_path, {**write_study(tmp_path), **keys})
     run = workflow.call(tmp_path)
     refused(run, *words)
     assert "Execute" not in run.text
@@ -56,8 +51,7 @@ def test_a_fault_of_the_configuration_stops_before_any_job(
 def test_a_configuration_that_is_not_yaml_is_refused(workflow: Workflow, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("study: tiny\nsources: [\n")
     run = workflow.call(tmp_path)
-    assert run.code != 0
-    assert "config.yaml" in run.text
+    refused(run, "config.yaml", "row 3", "not YAML")
     assert not (tmp_path / "results").exists()
 
 
@@ -77,18 +71,10 @@ def repeat_item(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame, frame.iloc[[5]]], ignore_index=True)
 
 
-def empty_model(frame: pd.DataFrame) -> pd.DataFrame:
-    frame = frame.astype(object)
-    frame[MODELS[4]] = None
-    return frame
-
-
 TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], tuple[str, ...]]] = {
     "a value of 2": (spoil_value, ("second.csv", "row 5", MODELS[1], '"2"')),
     "text in a score": (spoil_text, ("second.csv", "row 6", MODELS[0], '"right"')),
     "an item twice": (repeat_item, ("second.csv", "row 42", "question_id", '"b5"')),
-    "a model with no outcome": (empty_model, ("second.csv", MODELS[4])),
-    "one model only": (lambda frame: frame.iloc[:, :2], ("second.csv", "model")),
     "no items": (lambda frame: frame.iloc[:0], ("second.csv",)),
     "no question_id": (
         lambda frame: frame.rename(columns={"question_id": "id"}),
@@ -114,7 +100,55 @@ def test_a_malformed_table_is_refused_by_file_row_and_field(
     assert not made
 
 
-def test_two_files_that_disagree_are_refused(workflow: Workflow, tmp_path: Path) -> None:
+def test_a_model_with_no_outcome_is_refused(workflow: Workflow, tmp_path: Path) -> None:
+    write_study(tmp_path)
+    table = tmp_path / "second.csv"
+    frame = pd.read_csv(table).astype(object)
+    frame["empty"] = None
+    frame.to_csv(table, index=False)
+    run = workflow.call(tmp_path, "results/matrix/honest/responses.parquet")
+    refused(run, "second.csv", '"empty"', "no outcome")
+    assert not list((tmp_path / "results" / "matrix").rglob("*.*"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda frame: frame.iloc[:, :2], ("first.csv", "one model alone")),
+        (
+            lambda frame: frame.assign(**dict.fromkeys(MODELS, 1)),
+            ("first.csv", "no item is left", "equal"),
+        ),
+    ],
+    ids=["one model only", "all items equal"],
+)
+def test_a_table_that_tells_nothing_is_refused(
+    spoil: Callable[[pd.DataFrame], pd.DataFrame],
+    words: tuple[str, ...],
+    workflow: Workflow,
+    tmp_path: Path,
+) -> None:
+    config = write_study(tmp_path)
+    write_config(tmp_path, {**config, "sources": config["sources"][:1]})
+    table = tmp_path / "first.csv"
+    spoil(pd.read_csv(table)).to_csv(table, index=False)
+    run = workflow.call(tmp_path, "results/matrix/honest/responses.parquet")
+    refused(run, *words)
+    assert not list((tmp_path / "results" / "matrix").rglob("*.*"))
+
+
+def test_two_tables_that_disagree_are_refused(workflow: Workflow, tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    frame = pd.read_csv(tmp_path / "first.csv")
+    frame.iloc[6, 3] = 1 - frame.iloc[6, 3]
+    frame.to_csv(tmp_path / "again.csv", index=False)
+    again = {"name": "again", "kind": "table", "responses": "again.csv", "items": "first_items.csv"}
+    write_config(tmp_path, {**config, "sources": [*config["sources"], again]})
+    run = workflow.call(tmp_path, "results/matrix/honest/responses.parquet")
+    refused(run, "again.csv", "row 8", MODELS[2], '"a6"', "first.csv")
+
+
+def test_facts_of_items_that_are_not_in_the_table_are_refused(workflow: Workflow, tmp_path: Path) -> None:
     write_study(tmp_path)
     items = pd.read_csv(tmp_path / "first_items.csv")
     items.loc[7, "question_id"] = "a007"

@@ -10,7 +10,7 @@ steps claim         estimate, interval and verdict of one claim, as published an
 rule claim:
     input:
         results=lambda w: [f"<results>/{path}" for path in claims.inputs_of(CLAIMS[w.claim], SOURCES)],
-        tables=lambda w: claims.tables_of(CLAIMS[w.claim], STUDY),
+        tables=lambda w: map(os.path.relpath, claims.tables_of(CLAIMS[w.claim], STUDY)),
     output:
         record="<results>/claims/{claim}.json",
         parts="<results>/claims/{claim}.csv",

@@ -13,9 +13,19 @@ from benchmirt.files import read_json
 
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
 
+
+def or_stop(function, *arguments, **options):
+    """Return what a function returns; a fault of the user's input ends everything with its sentence alone."""
+    try:
+        return function(*arguments, **options)
+    except InputError as fault:
+        raise SystemExit(f"Error: {fault}") from None
+
+
 # A configuration that names its sources is a whole study. Any other is laid over the config.yaml of the working
 # directory, and where that names none either, both over the one of this workflow.
 if "sources" not in config and Path("config.yaml").is_file():
+    or_stop(studies.read_yaml, "config.yaml")
 
     configfile: "config.yaml"
 
@@ -30,12 +40,8 @@ if "sources" not in config:
 
 
 origin = ", ".join(os.path.relpath(file) for file in workflow.configfiles) or "configuration"
-try:
-    STUDY = studies.load(config, Path(), ROOT, origin=origin)
-    CLAIMS = claims.load(STUDY)
-except InputError as fault:
-    raise SystemExit(f"Error: {fault}") from None
-
+STUDY = or_stop(studies.load, config, Path(), ROOT, origin=origin)
+CLAIMS = or_stop(claims.load, STUDY)
 SOURCES = [source.name for source in STUDY.sources]
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
