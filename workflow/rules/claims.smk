@@ -4,6 +4,7 @@ in    <results>/matrix/, <results>/dimensions/, as the kind of the claim needs
 out   <results>/claims/{claim}.json (the record), {claim}.csv (its parts); <results>/claims/claims.csv, a row per claim
 steps claim         estimate, interval and verdict of one claim, as published and corrected
       claims_table  all records in the order of the claims file
+      compare       verdicts and estimates of a simulated study beside its truth (only if asked for)
 """
 
 
@@ -26,7 +27,7 @@ rule claim:
     params:
         entry=lambda w: ENTRIES[w.claim],
         unconverged=STUDY.claims.get("unconverged", False),
-        simulated=STUDY.simulated,
+        study=[STUDY.simulated, STUDY.full],
         fingerprint=lambda w: code_of("claim", f"claims.{KINDS[w.claim]}"),
     script:
         "../../scripts/claim.py"
@@ -54,3 +55,39 @@ rule claims_table:
         fingerprint=code_of("claims_table"),
     script:
         "../../scripts/claims_table.py"
+
+
+rule compare:
+    input:
+        claims="<results>/claims/claims.csv",
+        statistics=expand("<results>/dimensions/{unit}_statistics.csv", unit=["item", "model"]),
+        labels="<results>/dimensions/labels.json",
+        expected=os.path.relpath(ROOT / "workflow" / "resources" / "expected_verdicts.csv"),
+        truth=multiext(
+            "<results>/truth/{source}/simulated_truth",
+            ".json",
+            "_models.csv",
+            "_items.csv",
+            "_correlations.csv",
+        ),
+    output:
+        multiext(
+            "<results>/truth/{source}/comparison/simulated_",
+            "verdicts.csv",
+            "abilities.csv",
+            "correlations.csv",
+            "directions.csv",
+        ),
+    log:
+        "<logs>/compare/{source}.log",
+    benchmark:
+        "<benchmarks>/compare/{source}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+    params:
+        fingerprint=code_of("compare"),
+    script:
+        "../../scripts/compare.py"

@@ -32,7 +32,8 @@ rule matrix:
         mem_mb=memory(1500),
     params:
         models=STUDY.models,
-        filter=lambda w: STUDY.filter,
+        filter=lambda w: [STUDY.filter[w.policy], STUDY.filter["min_observed"]],
+        asymptotes=lambda w: w.policy == "honest" and STUDY.fits["asymptotes"],
         fingerprint=code_of("matrix"),
     script:
         "../../scripts/matrix.py"
