@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmirt.claims.direction import (
-    LEVEL,
     angle_to,
     axis_of,
     between,
@@ -24,6 +23,7 @@ from benchmirt.claims.direction import (
     published_means,
 )
 from benchmirt.claims.inputs import Results, Unavailable
+from benchmirt.claims.intervals import LEVEL
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part, Selection
 
@@ -70,7 +70,7 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
     estimate = float(nearer(one.mean, two.mean, axis, other))
     limit = 180.0 if other is None else 2.0 * float(angle_to(axis, other))
     try:
-        half = half_width(nearer(one.replicates, two.replicates, axis, other), ready.clusters)
+        half = half_width(nearer(one.replicates, two.replicates, axis, other), ready.lineage)
     except Unavailable as reason:
         return result.block(reason)
     return replace(
@@ -81,7 +81,7 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
         level=LEVEL,
         extra={
             "sides": [
-                described(results, ready.fit, side, selected, ready.clusters)
+                described(results, ready.fit, side, selected, ready.lineage)
                 for side, selected in zip((one, two), selections, strict=True)
             ]
         },

@@ -129,6 +129,7 @@ def _part(part: Part, results: Results) -> PartResult:
         estimate=count,
         interval=(count, count),
         interval_kind="a count, without sampling error",
+        told=f"{number(count, 'count')} in the matrix, {number(expected, 'count')} {source}",
         note=note,
         chosen=selection.mask(results.items(), part.select, part.excepted),
         as_published=float(_counts(part, results, "published")),

@@ -52,13 +52,13 @@ def _part(part: Part, results: Results) -> PartResult:
         return PartResult(**base, blocked=Unavailable(str(why)))
     open_ended = bool((number.get("eigen") or {}).get("at_least"))
     ends = sorted((held_out, eigen))
-    note = f"held-out log score: {held_out}, residual eigenvalues: {'at least ' if open_ended else ''}{eigen}"
+    told = f"held-out log score: {held_out}, residual eigenvalues: {'at least ' if open_ended else ''}{eigen}"
     return PartResult(
         **base,
         estimate=float(held_out),
         interval=(float(ends[0]), float(ends[1])),
         interval_kind="range of two methods, not a confidence interval",
-        note=note,
+        told=told,
         extra={"methods": {"heldout": held_out, "eigen": eigen, "eigen_at_least": open_ended}},
     )
 

@@ -6,11 +6,10 @@ another ability minus that, so that it is positive for items nearer to the first
 
 Replicates resample lineages and testlets together: each refit on resampled lineages is combined with several
 draws of testlets (of items where there are none, or too few). The interval is the estimate plus or minus
-Student's t times the replicates' standard deviation, with as many degrees of freedom as the lineages' sizes
-are worth, less one (the number of equal clusters with the same variance; Kish 1965): refits and headline may
-come from different engines, so that their spread says how sure the estimate is, but their centre need not be
-its own. Angles are treated with their sign, as they lie to one side of the axis or the other, and folded
-afterwards: an interval of an angle near 0 is cut at 0, not reflected.
+Student's t times the replicates' standard deviation, with the lineages' degrees of freedom
+(:mod:`benchmirt.claims.intervals`): refits and headline may come from different engines, so that the refits'
+spread says how sure the estimate is, but their centre need not be its own. Angles are treated with their sign, as
+they lie to one side of the axis or the other, and folded afterwards: an interval of an angle near 0 ends at 0.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from benchmirt.claims import selection
 from benchmirt.claims.inputs import Ability, Consensus, Results, Unavailable, order_of
+from benchmirt.claims.intervals import LEVEL, degrees_of_freedom, student_factor
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part, Selection
 from benchmirt.claims.verdict import Bounds, folded
 from benchmirt.resampling import generator, item_units
 
-__all__ = ["METHODS", "Side", "angle_to", "effective_clusters", "evaluate", "half_width", "prepare", "sides"]
+__all__ = ["METHODS", "Side", "angle_to", "evaluate", "half_width", "prepare", "sides"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -39,7 +38,6 @@ METHODS = {
     "as_published": "angle of the mean discriminations in the published fit (no floors, failures scored 0)",
     "corrected": "angle of the mean discriminations in the corrected fit, with lineages and testlets resampled",
 }
-LEVEL = 0.95
 DRAWS = 1000
 MIN_REFITS = 20
 MIN_TESTLETS = 5
@@ -93,28 +91,25 @@ def _signed(mean: Floats, replicates: Floats, axis: Floats) -> Floats:
     return estimate + (signed - estimate + 180.0) % 360.0 - 180.0
 
 
-def effective_clusters(codes: NDArray[np.int64]) -> float:
-    """Return how many equal clusters the clusters' sizes are worth: (sum n)^2 / sum n^2."""
-    sizes = np.bincount(codes).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
+def half_width(replicates: Floats, lineage: NDArray[np.int64]) -> float:
+    """Return Student's factor times the standard deviation of the replicates.
 
-
-def half_width(replicates: Floats, clusters: float, level: float = LEVEL) -> float:
-    """Return Student's t times the standard deviation of the replicates.
+    Parameters
+    ----------
+    replicates
+        Degrees, shape (draws,); NaN where there is no direction.
+    lineage
+        Lineage of each model, shape (n,).
 
     Raises
     ------
     Unavailable
-        If fewer than 20 replicates are finite, or the clusters are worth less than three equal ones.
+        If more than a tenth of the replicates have no direction, or there are too few lineages.
     """
     values = replicates[np.isfinite(replicates)]
-    if values.size < MIN_REFITS or values.size < 0.9 * replicates.size:
+    if values.size < 0.9 * replicates.size:
         raise Unavailable(f"only {values.size} of {replicates.size} replicates have a direction")
-    if clusters < 3.0:
-        raise Unavailable(
-            f"the lineages are worth only {clusters:.1f} independent models; no interval has meaning"
-        )
-    return float(student.ppf((1 + level) / 2, clusters - 1) * values.std(ddof=1))
+    return student_factor(lineage) * float(values.std(ddof=1))
 
 
 def _groups(units: NDArray[np.intp], members: Sequence[Mask]) -> list[NDArray[np.intp]]:
@@ -191,27 +186,32 @@ def axis_of(fit: Consensus, ability: Ability) -> Floats:
     return ability.sign * fit.T[:, ability.index]
 
 
-def angle_with_interval(side: Side, axis: Floats, clusters: float) -> tuple[float, Bounds]:
+def angle_with_interval(side: Side, axis: Floats, lineage: NDArray[np.int64]) -> tuple[float, Bounds]:
     """Return the angle of a selection to an axis, and its folded interval, in degrees."""
     estimate = float(angle_to(side.mean, axis))
-    half = half_width(_signed(side.mean, side.replicates, axis), clusters)
+    half = half_width(_signed(side.mean, side.replicates, axis), lineage)
     return estimate, folded(estimate - half, estimate + half)
 
 
 def between(value: float, half: float, limit: float) -> Bounds:
     """Return value plus or minus half, cut at the largest size that it can have."""
+    limit = max(limit, abs(value))  # which rounding may have passed
     return max(value - half, -limit), min(value + half, limit)
 
 
 def described(
-    results: Results, fit: Consensus, side: Side, selected: tuple[Selection, Selection], clusters: float
+    results: Results,
+    fit: Consensus,
+    side: Side,
+    selected: tuple[Selection, Selection],
+    lineage: NDArray[np.int64],
 ) -> dict[str, Any]:
     """Return what a record holds of a selection: its direction, and its angles to all abilities."""
     angles = {}
     for index in range(fit.dims):
         ability = results.ability(index + 1)
         try:
-            estimate, interval = angle_with_interval(side, axis_of(fit, ability), clusters)
+            estimate, interval = angle_with_interval(side, axis_of(fit, ability), lineage)
         except Unavailable:
             continue
         angles[str(index + 1)] = {"name": ability.name, "estimate": estimate, "interval": list(interval)}
@@ -232,7 +232,7 @@ class Prepared:
     ability: Ability
     against: Ability | None
     sides: list[Side]
-    clusters: float
+    lineage: NDArray[np.int64]
     kind: str
 
 
@@ -244,12 +244,12 @@ def prepare(
     try:
         masks = [results.usable(select, excepted) for select, excepted in selections]
         ran = np.logical_and.reduce([results.ran(mask) for mask in masks])
-        codes = np.unique(results.lineage()[ran], return_inverse=True)[1]
+        lineage = results.lineage()[ran]
         result = replace(
             result,
             chosen=np.logical_or.reduce(masks),
             models=int(ran.sum()),
-            lineages=int(codes.max(initial=-1)) + 1,
+            lineages=len(np.unique(lineage)),
         )
         fit = results.consensus("corrected")
         if fit.failed is not None:
@@ -264,12 +264,11 @@ def prepare(
         found, drawn = sides(results, fit, masks, f"claim/{claim.id}")
     except Unavailable as reason:
         return replace(result, blocked=reason, as_published_why=str(reason) if reason.absent else ""), None
-    clusters = effective_clusters(codes) if codes.size else 0.0
     kind = (
         f"t interval from {len(found[0].replicates):,} replicates of lineages (refits) and {drawn}, "
-        f"{max(clusters - 1, 0):.1f} degrees of freedom"
+        f"{degrees_of_freedom(lineage):.1f} degrees of freedom"
     )
-    return result, Prepared(fit, ability, against, found, clusters, kind)
+    return result, Prepared(fit, ability, against, found, lineage, kind)
 
 
 def published_means(
@@ -324,11 +323,11 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
     axis = axis_of(ready.fit, ready.ability)
     try:
         if ready.against is None:
-            estimate, interval = angle_with_interval(side, axis, ready.clusters)
+            estimate, interval = angle_with_interval(side, axis, ready.lineage)
         else:
             other = axis_of(ready.fit, ready.against)
             estimate = float(leaning(side.mean, axis, other))
-            half = half_width(leaning(side.replicates, axis, other), ready.clusters)
+            half = half_width(leaning(side.replicates, axis, other), ready.lineage)
             interval = between(estimate, half, float(angle_to(axis, other)))
     except Unavailable as reason:
         return result.block(reason)
@@ -338,7 +337,7 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
         interval=interval,
         interval_kind=ready.kind,
         level=LEVEL,
-        extra=described(results, ready.fit, side, selections[0], ready.clusters),
+        extra=described(results, ready.fit, side, selections[0], ready.lineage),
     )
 
 

@@ -146,11 +146,20 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
     return _record(claim, results, parts, kind.METHODS, gate)
 
 
-def _reasons(parts: Sequence[PartResult], word: str, verb: str) -> str:
+_VERBS = {
+    "not reproduced": ("does not hold", "do not hold"),
+    "cannot test": ("cannot be tested", "cannot be tested"),
+    "exploratory": (f"rests on fewer than {MIN_MODELS} models", f"rest on fewer than {MIN_MODELS} models"),
+    "inconclusive": ("is open", "are open"),
+}
+
+
+def _reasons(parts: Sequence[PartResult], word: str) -> str:
     """Tell in one sentence which parts have a verdict, and why, the first few in full."""
     chosen = [part for part in parts if part.verdict == word]
     told = "; ".join(f"{part.part.name}: {part.why}" for part in chosen[:_TOLD])
     more = f"; and {len(chosen) - _TOLD} more" if len(chosen) > _TOLD else ""
+    verb = _VERBS[word][len(chosen) > 1]
     return f"{len(chosen)} of {len(parts)} parts {verb}: {told}{more}"
 
 
@@ -164,13 +173,7 @@ def _why(parts: Sequence[PartResult], verdict: str, gate: Unavailable | None) ->
         return parts[0].why
     if verdict == REPRODUCED:
         return f"all {len(parts)} parts hold"
-    verbs = {
-        "not reproduced": "do not hold",
-        "cannot test": "cannot be tested",
-        "exploratory": f"rest on fewer than {MIN_MODELS} models",
-        "inconclusive": "are open",
-    }
-    return _reasons(parts, verdict, verbs[verdict])
+    return _reasons(parts, verdict)
 
 
 def _published(claim: spec.Claim, parts: Sequence[PartResult], method: str) -> dict[str, Any]:
@@ -184,7 +187,8 @@ def _published(claim: spec.Claim, parts: Sequence[PartResult], method: str) -> d
         reasons = list(dict.fromkeys(part.as_published_why for part in at_odds if part.as_published_why))
         why = "; ".join(reasons[:_TOLD]) or "no published figure to compare with"
     elif verdict == DIFFERS:
-        why = f"{len(at_odds)} of {len(compared)} parts differ: " + "; ".join(
+        verb = "differ" if len(at_odds) > 1 else "differs"
+        why = f"{len(at_odds)} of {len(compared)} parts {verb}: " + "; ".join(
             _compared(part) for part in at_odds[:_TOLD]
         )
         why += f"; and {len(at_odds) - _TOLD} more" if len(at_odds) > _TOLD else ""
@@ -212,7 +216,7 @@ def _published(claim: spec.Claim, parts: Sequence[PartResult], method: str) -> d
 def _stated(part: PartResult) -> str:
     assert part.as_published is not None
     ending = " degrees" if part.part.unit == "degrees" else ""
-    return f"{part.part.name} {number(round(part.as_published, 3), part.part.unit)}{ending}"
+    return f"{part.part.name} {number(part.as_published, part.part.unit)}{ending}"
 
 
 def _compared(part: PartResult) -> str:

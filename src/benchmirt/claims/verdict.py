@@ -49,10 +49,14 @@ Bounds = tuple[float, float]
 
 
 def number(value: float, unit: str = "") -> str:
-    """Write a number as regions and reasons do: ``.05``, ``-.9``, ``45``, ``34,301``."""
+    """Write a number as regions and reasons do: ``.05``, ``-.90``, ``45``, ``34,301``, ``.0099``."""
     if unit == "count":
         return f"{value:,.0f}"
-    text = f"{value:.4g}"
+    if value == round(value):
+        return f"{value:.0f}"
+    if unit == "degrees":
+        return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
+    text = f"{value:.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 

@@ -1,0 +1,53 @@
+"""Student's intervals over lineages of unequal size."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from benchmirt.claims.inputs import Unavailable
+
+__all__ = ["LEVEL", "MIN_CLUSTERS", "degrees_of_freedom", "effective_clusters", "student_factor"]
+
+LEVEL = 0.95
+MIN_CLUSTERS = 3.0
+"""With lineages worth fewer equal ones than this, no interval has a meaning."""
+
+
+def effective_clusters(codes: NDArray[np.int64]) -> float:
+    """Return how many equal clusters the clusters' sizes are worth, ``(sum n)^2 / sum n^2``.
+
+    Parameters
+    ----------
+    codes
+        Cluster of each model, shape (n,).
+
+    Notes
+    -----
+    Carter, Schnepel and Steigerwald (2017), *Review of Economics and Statistics* 99, 698-709, show that unequal
+    clusters count as fewer; this is their number where all of a cluster's variation is shared.
+    """
+    sizes = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
+
+
+def degrees_of_freedom(codes: NDArray[np.int64]) -> float:
+    """Return the effective number of clusters less one, at least 0."""
+    return max(effective_clusters(codes) - 1.0, 0.0)
+
+
+def student_factor(codes: NDArray[np.int64], level: float = LEVEL) -> float:
+    """Return the factor of a standard error in a two-sided interval.
+
+    Raises
+    ------
+    Unavailable
+        If the clusters are worth fewer than three equal ones.
+    """
+    worth = effective_clusters(codes)
+    if worth < MIN_CLUSTERS:
+        raise Unavailable(
+            f"the lineages are worth only {worth:.1f} independent models, too few to say how far models differ"
+        )
+    return float(student.ppf((1 + level) / 2, worth - 1))
