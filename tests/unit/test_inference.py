@@ -11,7 +11,7 @@ from benchmirt.inference import em, memory
 from benchmirt.inference.record import FitError, FitRecord
 
 
-def planted(models=80, items=300, dims=2, seed=0, floor=False, missing=0.1):
+def planted(models=60, items=240, dims=2, seed=0, floor=False, missing=0.1):
     """Responses with their truth; abilities standardised as records report them."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=(models, dims))
@@ -30,7 +30,13 @@ def planted(models=80, items=300, dims=2, seed=0, floor=False, missing=0.1):
 def log_loss(record, data, y, cells):
     q = np.asarray(
         likelihood.predict(
-            record.theta_mean, record.theta_cov, record.a_mean, record.d_mean, record.item_cov, data.floor, data.ceiling
+            record.theta_mean,
+            record.theta_cov,
+            record.a_mean,
+            record.d_mean,
+            record.item_cov,
+            data.floor,
+            data.ceiling,
         )
     )
     return -np.mean(np.log(np.where(y == 1, q, 1 - q))[cells])
@@ -45,7 +51,7 @@ def recovered(record, theta):
 
 OPTIONS = {
     "em": {},
-    "svi": {"steps": 600},
+    "svi": {"steps": 800},
     "nuts": {"chains": 2, "warmup": 100, "draws": 100},
 }
 
@@ -53,9 +59,9 @@ OPTIONS = {
 @pytest.mark.parametrize("engine", ["em", "svi"])
 @pytest.mark.parametrize("floor", [False, True])
 def test_planted_truth_is_recovered(engine, floor):
-    data, theta, a, d, p, y, hidden = planted(floor=floor)
+    data, theta, _, _, p, y, hidden = planted(floor=floor)
     record = inference.fit(data, engine=engine, dims=2, seed=1, options=OPTIONS[engine])
-    assert min(recovered(record, theta)) > (0.93 if floor else 0.95)
+    assert min(recovered(record, theta)) > (0.92 if floor else 0.94)
     item_mean = np.clip(np.nanmean(np.where(hidden, np.nan, y), axis=0), 0.02, 0.98)
     base = -np.mean(np.log(np.where(y == 1, item_mean, 1 - item_mean))[hidden])
     oracle = -np.mean(np.log(np.where(y == 1, p, 1 - p))[hidden])
@@ -109,7 +115,7 @@ def test_one_dimension_equals_a_dense_quadrature_fit():
 
 @pytest.mark.parametrize("engine", ["em", "svi"])
 def test_same_seed_same_bits(engine):
-    data = planted(models=30, items=60)[0]
+    data = planted(models=40, items=120)[0]
     first, second = (
         inference.fit(data, engine=engine, dims=2, seed=5, options=OPTIONS[engine]) for _ in range(2)
     )
@@ -133,7 +139,7 @@ def test_random_and_spectral_starts_reach_the_same_optimum():
     for seed in (1, 2, 3):
         other = em.fit(data, 2, seed=seed)
         assert other.diagnostics["elbo"] == pytest.approx(spectral.diagnostics["elbo"], abs=0.5)
-        np.testing.assert_allclose(np.abs(other.theta_mean), np.abs(spectral.theta_mean), atol=0.02)
+        np.testing.assert_allclose(other.theta_mean, spectral.theta_mean, atol=2e-3)
 
 
 def test_a_weight_of_two_is_a_model_twice():
@@ -168,17 +174,26 @@ def test_item_weight_zero_keeps_an_item_out_of_the_abilities_and_still_calibrate
 
 
 def test_hidden_cells_are_never_seen():
-    data, *_, y, _ = planted(models=30, items=60, missing=0.0)
-    reveal = np.random.default_rng(0).random((2, 30, 60)) < 0.7
+    data, *_ = planted(models=40, items=120, missing=0.0)
+    reveal = np.random.default_rng(0).random((2, 40, 120)) < 0.7
     batch = em.fit_many(data, 2, reveal=reveal)
     flipped = matrix.from_arrays(np.where(reveal[1], data.responses, 1 - data.responses))
-    again = em.fit_many(flipped, 2, reveal=reveal[1:])
-    np.testing.assert_array_equal(batch.theta[1], again.theta[0])
+    again = em.fit_many(flipped, 2, reveal=reveal)
+    np.testing.assert_array_equal(batch.theta[1], again.theta[1])
 
 
 @pytest.mark.parametrize("engine", ["em", "svi"])
 @pytest.mark.parametrize(
-    "case", ["constant items", "perfect and zero models", "empty model", "empty item", "two models", "one item", "sparse"]
+    "case",
+    [
+        "constant items",
+        "perfect and zero models",
+        "empty model",
+        "empty item",
+        "two models",
+        "one item",
+        "sparse",
+    ],
 )
 def test_awkward_matrices_give_finite_answers(engine, case):
     rng = np.random.default_rng(2)
@@ -198,9 +213,7 @@ def test_awkward_matrices_give_finite_answers(engine, case):
         y, dims = y[:, :1], 1
     else:
         y[rng.random(y.shape) < 0.99] = -1
-    record = inference.fit(
-        matrix.from_arrays(y), engine=engine, dims=dims, seed=0, options=OPTIONS[engine]
-    )
+    record = inference.fit(matrix.from_arrays(y), engine=engine, dims=dims, seed=0, options=OPTIONS[engine])
     assert np.isfinite(record.eta()).all()
     assert np.abs(record.theta_mean).max() < 20
 
@@ -232,7 +245,7 @@ def test_no_nan_is_passed_on():
 
 
 def test_a_record_survives_the_disk_and_is_the_same_bytes_again(tmp_path):
-    record = em.fit(planted(models=20, items=30)[0], 2)
+    record = em.fit(planted(models=20, items=30)[0], 1)
     record.save(tmp_path / "a.nc")
     record.save(tmp_path / "b.nc")
     assert (tmp_path / "a.nc").read_bytes() == (tmp_path / "b.nc").read_bytes()
@@ -252,7 +265,10 @@ def test_a_file_that_is_no_record_is_named(tmp_path):
 @pytest.mark.slow
 def test_nuts_agrees_with_the_other_engines(tmp_path):
     data, theta, *_, y, hidden = planted(models=40, items=120, seed=7)
-    fits = {engine: inference.fit(data, engine=engine, dims=2, seed=0, options=OPTIONS[engine]) for engine in OPTIONS}
+    fits = {
+        engine: inference.fit(data, engine=engine, dims=2, seed=0, options=OPTIONS[engine])
+        for engine in OPTIONS
+    }
     nuts = fits["nuts"]
     assert nuts.diagnostics["divergences"] == 0
     assert nuts.diagnostics["rhat_max"] < 1.1
@@ -263,7 +279,9 @@ def test_nuts_agrees_with_the_other_engines(tmp_path):
         assert np.median(difference) < 0.35
         ratio = np.sqrt(np.einsum("nkk->nk", fits[engine].theta_cov)) / sd
         assert 0.6 < np.median(ratio) < 1.1
-        assert log_loss(fits[engine], data, y, hidden) == pytest.approx(log_loss(nuts, data, y, hidden), abs=0.01)
+        assert log_loss(fits[engine], data, y, hidden) == pytest.approx(
+            log_loss(nuts, data, y, hidden), abs=0.01
+        )
     nuts.save(tmp_path / "seed0.nc")
     loaded = FitRecord.load(tmp_path / "seed0.nc")
     np.testing.assert_array_equal(loaded.draws["theta"], nuts.draws["theta"].astype(np.float32))

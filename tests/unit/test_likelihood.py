@@ -81,7 +81,9 @@ def test_gradient_equals_finite_differences_in_float64(small, plain):
             up, down = ([x.copy() for x in start] for _ in range(2))
             up[which][index] += 1e-5
             down[which][index] -= 1e-5
-            assert float(gradient[index]) == pytest.approx((value(up) - value(down)) / 2e-5, rel=2e-3, abs=2e-4)
+            assert float(gradient[index]) == pytest.approx(
+                (value(up) - value(down)) / 2e-5, rel=2e-3, abs=2e-4
+            )
 
 
 @settings(max_examples=200, deadline=None)

@@ -31,7 +31,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from benchmirt.errors import InputError
+from benchmirt.inference import check_dims
 from benchmirt.inference.posterior import State, report_frame, settle_frame, state_of, update_hyper
 from benchmirt.inference.record import FitError, FitRecord
 from benchmirt.likelihood import (
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "fit", "fit_many"]
 
-BOUNDED_SWEEPS = 10
+BOUNDED_SWEEPS = 20
 LONGEST_STEP = 3.0
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
@@ -177,10 +177,11 @@ def _sweep(
         jnp.concatenate([jnp.zeros(k), state.mu_d[None]]),
     )
     state = _update_items(state, _pull(state, responses, asymptotes, bounded), model_weight, prior)
-    state = update_hyper(state, item_weight, priors)
     state = _update_models(state, _pull(state, responses, asymptotes, bounded), item_weight)
     state = settle_frame(state, model_weight, item_weight)
-    return update_hyper(state, item_weight, priors)
+    hyper = update_hyper(state, item_weight, priors)
+    # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
+    return hyper._replace(tau2=state.tau2) if bounded else hyper
 
 
 def _elbo(
@@ -313,16 +314,6 @@ def _solve(
     return jax.lax.map(one, (model_weights, item_weights, reveal, keys))
 
 
-def check_dims(data: ResponseData, dims: int) -> None:
-    models, items = data.responses.shape
-    if not 1 <= dims < models or dims > items:
-        raise InputError(
-            f"{dims} dimensions cannot be fitted to {models} models and {items} items",
-            expected=f"1 to {max(1, min(models - 1, items))} dimensions for this matrix",
-            todo="lower the number of dimensions or add models",
-        )
-
-
 def fit_many(
     data: ResponseData,
     dims: int,
@@ -373,8 +364,8 @@ def fit_many(
     FitError
         If a replicate's numbers cease to be finite.
     """
-    check_dims(data, dims)
     models, items = data.responses.shape
+    check_dims(models, items, dims)
     replicates = max((len(x) for x in (model_weights, item_weights, reveal) if x is not None), default=1)
 
     def filled(weights: NDArray[Any] | None, size: int) -> Array:

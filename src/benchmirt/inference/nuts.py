@@ -3,8 +3,8 @@
 The sampler moves in standardised coordinates z: abilities theta_i = m_i + L_i z_i, items b_j = mu_j + C_j z_j with the Cholesky
 factors of the EM posterior, and the hyperparameters on (log) scales of their own. These are affine changes of variables, so the
 posterior is that of :func:`benchmirt.model.mirt` to the letter; the mass matrix can stay the identity and warm-up only needs to
-find a step size. Item parameters live in the frame of the abilities' sample (``framed``), so location and scale are settled in every
-draw; rotation and signs are settled by orthogonal Procrustes onto the EM solution, draw by draw.
+find a step size. Item parameters live in the frame of the abilities' sample (``framed``), so location and scale are settled in
+every draw; rotation and signs are settled by orthogonal Procrustes onto the EM solution, draw by draw.
 
 Draws are produced in blocks. Of every block the abilities are kept in full, the items as running moments and a thinned set.
 """

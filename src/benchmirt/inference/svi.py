@@ -6,7 +6,8 @@ the single-sample ELBO dies out (a rate that stays up never settles). Starts are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from numpyro.optim import Adam
 
 from benchmirt.inference.posterior import State, report_frame
 from benchmirt.inference.record import FitError, FitRecord
-from benchmirt.likelihood import asymptotes_of
+from benchmirt.likelihood import Asymptotes, asymptotes_of
 from benchmirt.model import Priors, mirt
 from benchmirt.provenance import versions
 
@@ -65,6 +66,32 @@ def _posterior(parameters: dict[str, Array], dims: int) -> State:
     )
 
 
+@partial(jax.jit, static_argnames=("dims", "steps", "learning_rate", "priors"))
+def _optimise(
+    responses: Array,
+    asymptotes: Asymptotes | None,
+    start_key: Array,
+    run_key: Array,
+    *,
+    dims: int,
+    steps: int,
+    learning_rate: float,
+    priors: Priors,
+) -> tuple[dict[str, Array], Array]:
+    """Run all steps of Adam in one compiled loop; returns the guide's parameters and the loss at each step."""
+    guide = AutoNormal(
+        mirt,
+        init_loc_fn=init_to_value(values=_start(start_key, responses, dims)),
+        init_scale=START_SCALE,
+    )
+    cosine = Adam(lambda step: learning_rate * 0.5 * (1.0 + jnp.cos(jnp.pi * step / steps)))
+    svi = SVI(mirt, guide, cosine, TraceMeanField_ELBO())
+    inputs = (responses, dims, asymptotes, priors)
+    state = svi.init(run_key, *inputs)
+    state, losses = jax.lax.scan(lambda state, _: svi.update(state, *inputs), state, length=steps)
+    return svi.get_params(state), losses
+
+
 def fit(
     data: ResponseData,
     dims: int,
@@ -96,28 +123,18 @@ def fit(
     """
     priors = priors or Priors()
     responses = jnp.asarray(data.responses, jnp.int8)
-    asymptotes = asymptotes_of(data.floor, data.ceiling)
     start_key, run_key = jax.random.split(jax.random.key(seed))
 
-    @jax.jit
-    def optimise(start_key: Array, run_key: Array) -> tuple[dict[str, Array], Array]:
-        guide = AutoNormal(
-            mirt,
-            init_loc_fn=init_to_value(values=_start(start_key, responses, dims)),
-            init_scale=START_SCALE,
-        )
-        cosine = Adam(lambda step: learning_rate * 0.5 * (1.0 + jnp.cos(jnp.pi * step / steps)))
-        svi = SVI(mirt, guide, cosine, TraceMeanField_ELBO())
-        inputs = (responses, dims, asymptotes, priors)
-        state = svi.init(run_key, *inputs)
-
-        def step(state: Any, _: None) -> tuple[Any, Array]:
-            return svi.update(state, *inputs)
-
-        state, losses = jax.lax.scan(step, state, length=steps)
-        return svi.get_params(state), losses
-
-    parameters, losses = optimise(start_key, run_key)
+    parameters, losses = _optimise(
+        responses,
+        asymptotes_of(data.floor, data.ceiling),
+        start_key,
+        run_key,
+        dims=dims,
+        steps=steps,
+        learning_rate=learning_rate,
+        priors=priors,
+    )
     trace = np.asarray(losses, np.float64)
     if not np.isfinite(trace).all():
         raise FitError(
