@@ -68,11 +68,11 @@ def _statements(node: ast.AST) -> Iterable[ast.Import | ast.ImportFrom]:
             yield from _statements(child)
 
 
-def _imports(module: str, path: Path, home: Path) -> set[str]:
-    """Return the modules of the library that `module` imports, wherever the statement stands."""
+@functools.cache
+def _named(package: str, text: str) -> frozenset[str]:
+    """Return what a text that stands in `package` names in its imports from the library, wherever they stand."""
     names: set[str] = set()
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
             continue
@@ -83,7 +83,14 @@ def _imports(module: str, path: Path, home: Path) -> set[str]:
         if origin == _PACKAGE or origin.startswith(_PACKAGE + "."):
             names.add(origin)
             names.update(f"{origin}.{alias.name}" for alias in node.names)
-    return {name for name in names if name.split(".")[0] == _PACKAGE and _source_of(name, home) is not None}
+    return frozenset(name for name in names if name.split(".")[0] == _PACKAGE)
+
+
+def _imports(module: str, path: Path, home: Path) -> set[str]:
+    """Return the modules of the library that `module` imports."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    named = _named(package, path.read_text(encoding="utf-8"))
+    return {name for name in named if _source_of(name, home) is not None}
 
 
 def closure(modules: Iterable[str], home: Path = _HOME) -> tuple[str, ...]:
