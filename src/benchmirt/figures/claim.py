@@ -460,8 +460,8 @@ def _panels(record: Mapping[str, Any], table: pd.DataFrame, dims: int) -> list[t
     """(benchmark, ability from 0) of the scatters of a claim, at most four."""
     columns = {
         c.removesuffix("_average").casefold(): c.removesuffix("_average")
-        for c in table
-        if str(c).endswith("_average")
+        for c in map(str, table)
+        if c.endswith("_average")
     }
     found: list[tuple[str, int]] = []
     for part in _parts(record):

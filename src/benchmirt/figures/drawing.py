@@ -46,7 +46,7 @@ def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
     return values  # type: ignore[return-value]
 
 
-def _records(results: Path, study: Any) -> list[dict[str, Any]]:
+def records(results: Path, study: Any) -> list[dict[str, Any]]:
     """Return the records of all claims, in the order of the claims table (or of their ids)."""
     table = results / "claims" / "claims.csv"
     wanted = claim_ids(study)
@@ -135,7 +135,7 @@ def figure(name: str, results: Path, study: Any) -> tuple[Figure, str]:
         If there is no such figure, or if a file that it is drawn from is missing or malformed.
     """
     if name == "verdicts":
-        return verdicts.verdicts(_records(results, study)), catalogue.CATALOGUE[name].title
+        return verdicts.verdicts(records(results, study)), catalogue.CATALOGUE[name].title
     if name in _GENERAL:
         return _GENERAL[name](results), catalogue.CATALOGUE[name].title
     try:

@@ -387,7 +387,7 @@ def rose(
         ha="left",
         va="top",
     )
-    for k, style in zip(pair, ("-", (0, (4, 1.5))), strict=True):
+    for k, style in zip(pair, ABILITY_LINES, strict=True):
         tip = naming.T[:, k] @ B
         tip = tip / np.linalg.norm(tip)
         axes.plot(

@@ -1,0 +1,80 @@
+"""The page of a study: verdicts first, then the evidence, made from result files alone.
+
+This front module imports nothing heavy, so that the workflow can ask for the page's inputs while it is parsed.
+`gather` reads the results, `story` puts them into plain words, `tables` into rows, `page` into HTML (`page.html`,
+`page.css`). The page holds everything that it shows, needs no script, and is the same bytes each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmirt import figures
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["build", "inputs"]
+
+POLICIES = ("honest", "published")
+
+
+def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list[str]:
+    """Return the files that the page is made from, relative to the results folder.
+
+    Parameters
+    ----------
+    fits
+        Rows of the fits table (`benchmirt.config.fits_table`): `fit` and `seeds` are read.
+    claims
+        Kind of each claim by claim id, in the order of the page.
+    """
+    drawn = [f"figures/{name}.{suffix}" for name in figures.names(claims) for suffix in ("svg", "png")]
+    records = [f"claims/{claim}.json" for claim in claims]
+    matrix = [
+        f"matrix/{policy}/{file}"
+        for policy in POLICIES
+        for file in ("items.parquet", "models.parquet", "coverage.csv", "summary.json")
+    ]
+    runs = [f"fits/{row['fit']}/seed{seed}.nc" for row in fits for seed in row["seeds"]]
+    evidence = [
+        "dimensions/corrected/consensus.nc",
+        "dimensions/item_statistics.csv",
+        "dimensions/labels.json",
+        "dimensions/leave_one_out.nc",
+        "dimensions/model_statistics.csv",
+        "dimensions/number.json",
+        "dimensions/reproducibility.csv",
+        "dimensions/stability.json",
+    ]
+    return [*drawn, *records, "claims/claims.csv", *matrix, "fits.csv", *runs, *evidence]
+
+
+def build(results_dir: str | PathLike[str], study: Any, out_file: str | PathLike[str]) -> Path:
+    """Write the page of a study.
+
+    Parameters
+    ----------
+    results_dir
+        The results folder.
+    study
+        Object with attributes ``name``, ``title`` and ``simulated`` (a `benchmirt.config.Study`); its ``results``
+        is the folder as it is written in commands.
+    out_file
+        Where the page goes, usually ``<results>/report/index.html``.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        If a file that the page is made from is missing or malformed.
+    """
+    from benchmirt.report import gather, page
+
+    return page.write(gather.gather(Path(results_dir), study), Path(out_file))

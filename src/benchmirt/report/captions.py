@@ -1,0 +1,82 @@
+"""What the figures show and how to read them, in plain words."""
+
+from __future__ import annotations
+
+CAPTIONS: dict[str, str] = {
+    "verdicts": (
+        "One line per claim. The shaded band is where the claim is true, the bar is the 95 % interval of the corrected "
+        "estimate, the diamond is the published figure. A bar wholly inside the band: reproduced; wholly outside: not "
+        "reproduced; across its border: inconclusive. The ends of each scale are written below it."
+    ),
+    "abilities": (
+        "Each mark is a language model, placed by its abilities, in standard deviations of the assumed spread of models. "
+        "Thin bars are 95 % intervals. Colour and shape tell the lineage, since models of one lineage are not "
+        "independent of each other."
+    ),
+    "item_map": (
+        "Each dot is a question, placed by what it tells apart: the farther from the centre, the more sharply it separates "
+        "able from less able models; the direction says in which ability. The arrows are the directions of the abilities. "
+        "Crosses at the edge are questions beyond the frame."
+    ),
+    "directions": (
+        "The mean direction of each benchmark’s questions. A benchmark along an ability asks for that ability; one that "
+        "points the other way is passed by models that have less of it. The length in the round picture is the mean "
+        "discrimination; arcs and bars are 95 % bootstrap intervals over lineages."
+    ),
+    "correlations": (
+        "How each benchmark’s average goes with each ability over the models. Left: abilities from all answers, so that a "
+        "benchmark is compared with something it is part of. Right: abilities from all the other benchmarks, the fair "
+        "comparison."
+    ),
+    "eigenvalues": (
+        "The strongest pattern that is left over when the model already has so many dimensions, beside what chance would "
+        "leave (grey). The first point that does not rise above the grey says how many dimensions are enough."
+    ),
+    "heldout": (
+        "Prediction of models of lineages that were never seen, half of whose answers were shown: log loss, where less is "
+        "better. The smallest number of dimensions within one standard error of the best is chosen (ring). Below, if "
+        "given: the accuracy on single answers that were left out, as the published study did it."
+    ),
+    "stability": (
+        "Models and questions are split into halves that share nothing, and both are fitted. Blue: how well a dimension of "
+        "one half agrees with that of the other. Grey: the same for data made without that dimension. A dimension that is "
+        "really there lies beyond the grey."
+    ),
+    "reproducibility": (
+        "The same data fitted from different random starts. This tests the computation, not the finding: even a dimension "
+        "of pure noise can come out the same each time. A cross is a run that did not settle."
+    ),
+    "coverage": (
+        "Which share of each benchmark’s questions each model has an outcome for. Hatched: not run at all."
+    ),
+}
+
+_KINDS: dict[str, str] = {
+    "count": "Counts of this study (bars) beside what they should be (black lines).",
+    "dimensionality": (
+        "Evidence on the number of dimensions (rings: the number chosen; grey: what chance leaves over), and below it the "
+        "claim’s own numbers with the region in which the claim is true."
+    ),
+    "stability": (
+        "Agreement of each dimension between independent halves (blue) and by chance (grey), and below it the claim’s own "
+        "numbers with the region in which the claim is true."
+    ),
+    "direction": (
+        "The questions that the claim speaks of, in the plane of the two abilities, with their mean directions and 95 % "
+        "bootstrap intervals (wedges). Below: the claim’s own numbers with the region in which the claim is true."
+    ),
+    "contrast": (
+        "The two sets of questions that the claim sets against each other, in the plane of the two abilities, with their "
+        "mean directions and 95 % bootstrap intervals (wedges). Below: the difference and the region in which the claim "
+        "is true."
+    ),
+    "correlation": (
+        "Benchmark average against ability, one mark per model; the benchmark’s own answers have no part in the ability "
+        "where the axis says so. Below: the claim’s own numbers with the region in which the claim is true."
+    ),
+}
+
+
+def of_kind(kind: str) -> str:
+    """Return the caption of a claim's figure."""
+    return _KINDS.get(kind, "The claim’s numbers with the region in which the claim is true.")

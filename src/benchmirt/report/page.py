@@ -1,0 +1,262 @@
+"""Lay the findings out as one HTML page that holds all it shows."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from benchmirt.errors import InputError
+from benchmirt.figures import catalogue, claim, verdicts, words
+from benchmirt.files import write_text
+from benchmirt.report import story, tables
+from benchmirt.report.captions import CAPTIONS, of_kind
+from benchmirt.report.gather import Findings
+
+HEAVY = 900_000
+"""A drawing whose SVG file has more bytes than this is shown as PNG."""
+
+SCALE = 1.32
+"""How much larger than in print a figure is shown on a screen (CSS pixels at 96 per inch)."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as the page holds it.
+
+    Attributes
+    ----------
+    name
+        Name of the figure.
+    source
+        Data address of the image.
+    alt
+        Text that stands in for it.
+    width
+        Width on the screen in pixels, if there is room.
+    least
+        Width below which it scrolls in its own box instead of shrinking, pixels.
+    """
+
+    name: str
+    source: str
+    alt: str
+    width: int
+    least: int
+
+
+def picture(results: Path, name: str) -> Picture:
+    """Read a figure of the results folder.
+
+    Raises
+    ------
+    InputError
+        If the figure has not been drawn.
+    """
+    drawing = results / "figures" / f"{name}.svg"
+    if not drawing.exists():
+        raise InputError("the figure has not been drawn", file=drawing, todo="Run the workflow first")
+    text = drawing.read_text(encoding="utf-8")
+    size = re.search(r'<svg[^>]* width="([\d.]+)pt"', text)
+    points = float(size.group(1)) if size else 252.0
+    found = re.search(r"<dc:description>(.*?)</dc:description>", text, re.DOTALL)
+    alt = html.unescape(found.group(1)) if found else name
+    data = text.encode()
+    kind = "svg+xml"
+    if len(data) > HEAVY:
+        data = drawing.with_suffix(".png").read_bytes()
+        kind = "png"
+    pixels = points / 72 * 96
+    return Picture(
+        name,
+        f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}",
+        " ".join(alt.split()),
+        round(pixels * SCALE),
+        0 if pixels < 350 else round(pixels * 0.92),
+    )
+
+
+def strip(record: Mapping[str, Any]) -> Markup:
+    """Return a small drawing of where a claim's interval lies; empty where there is no estimate."""
+    row = verdicts.row_of(record)
+    if row.estimate is None:
+        return Markup("")
+    low, high = verdicts.limits(row)
+
+    def at(value: float) -> str:
+        share = (min(max(value, low), high) - low) / (high - low)
+        return f"{6 + 168 * share:.1f}"
+
+    look = words.verdict(row.verdict)
+    pieces = ['<line x1="6" y1="20" x2="174" y2="20" class="axis"/>']
+    if row.region is not None:
+        start = float(at(low if row.region[0] is None else row.region[0]))
+        stop = float(at(high if row.region[1] is None else row.region[1]))
+        pieces.append(
+            f'<rect x="{start:.1f}" y="3" width="{max(stop - start, 2.0):.1f}" height="17" class="region"/>'
+        )
+    if row.low is not None or row.high is not None:
+        left, right = at(low if row.low is None else row.low), at(high if row.high is None else row.high)
+        pieces.append(f'<line x1="{left}" y1="11.5" x2="{right}" y2="11.5" class="span {look.css}"/>')
+    pieces.append(f'<circle cx="{at(row.estimate)}" cy="11.5" r="3.6" class="dot {look.css}"/>')
+    ends = (words.quantity(low, row.unit), words.quantity(high, row.unit))
+    label = f"estimate {verdicts.said(row)}, on a scale from {ends[0]} to {ends[1]}"
+    return Markup(
+        '<svg class="strip" viewBox="0 0 180 31" role="img" aria-label="{label}">{pieces}'
+        '<text x="6" y="30">{low}</text><text x="174" y="30" text-anchor="end">{high}</text></svg>'
+    ).format(label=label, pieces=Markup("".join(pieces)), low=ends[0], high=ends[1])
+
+
+_ICONS = {
+    "good": '<path d="M3 8.5l3.2 3.5L13 4.5"/>',
+    "bad": '<path d="M4 4l8 8M12 4l-8 8"/>',
+    "open": '<path d="M5.2 6a2.8 2.8 0 1 1 4.3 2.4c-1 .6-1.5 1.1-1.5 2.1M8 13.4v.2"/>',
+    "early": '<circle cx="8" cy="8" r="4.6"/>',
+    "none": '<path d="M3.5 8h9"/>',
+}
+
+
+def badge(word: str) -> Markup:
+    """Return a verdict as colour, symbol and word."""
+    look = words.verdict(word)
+    return Markup(
+        '<span class="badge {css}"><svg viewBox="0 0 16 16" aria-hidden="true">{icon}</svg>{word}</span>'
+    ).format(css=look.css, icon=Markup(_ICONS[look.css]), word=look.word)
+
+
+@dataclass(frozen=True)
+class ClaimSection:
+    """All that the page shows of one claim."""
+
+    id: str
+    anchor: str
+    kind: str
+    statement: str
+    published: str
+    as_published: tables.Column
+    corrected: tables.Column
+    region: str
+    strip: Markup
+    picture: Picture | None
+    caption: str
+    parts: list[dict[str, str]]
+    part_columns: list[tuple[str, str]]
+    cells: list[dict[str, str]]
+    why: str
+    sample: str
+    commands: list[str]
+    files: list[str]
+    needs: int | None
+
+
+def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
+    """Return the section of a claim."""
+    identifier = str(record["claim"])
+    sample = record.get("sample") or {}
+    sized = [
+        words.plural(int(sample[key]), key.removesuffix("s"))
+        for key in ("models", "lineages", "items")
+        if words.is_number(sample.get(key))
+    ]
+    drawn = claim.nothing(record) is None
+    needs = record.get("needs_dimension")
+    parts = tables.parts(record)
+    return ClaimSection(
+        id=identifier,
+        anchor="claim-" + re.sub(r"[^A-Za-z0-9_.-]", "-", identifier),
+        kind=str(record.get("kind") or ""),
+        statement=str(record.get("statement") or ""),
+        published=tables.published(record),
+        as_published=tables.column(record, "as_published"),
+        corrected=tables.column(record, "corrected"),
+        region=tables.region(record),
+        strip=strip(record),
+        picture=picture(found.results, f"claim_{identifier}") if drawn else None,
+        caption=of_kind(str(record.get("kind") or "")),
+        parts=parts,
+        part_columns=tables.part_columns(parts),
+        cells=tables.cells(record),
+        why=str(record.get("why") or ""),
+        sample=words.listing(sized),
+        commands=[
+            tables.command(found, f"claims/{identifier}.json"),
+            tables.command(found, f"figures/claim_{identifier}.svg"),
+        ],
+        files=[str(path) for path in record.get("tables") or []],
+        needs=needs if isinstance(needs, int) else None,
+    )
+
+
+def environment() -> Environment:
+    """Return the template environment: everything that is not marked as HTML is escaped."""
+    made = Environment(
+        loader=PackageLoader("benchmirt.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        number=words.number,
+        count=words.count,
+        share=words.share,
+        interval=words.interval,
+        capital=words.capital,
+        sentence=words.sentences,
+    )
+    made.globals.update(badge=badge, verdict=words.verdict, verdicts=words.VERDICTS, nothing=words.NOTHING)
+    return made
+
+
+def render(found: Findings) -> str:
+    """Return the page as HTML."""
+    made = environment()
+    pictures = {name: picture(found.results, name) for name in catalogue.CATALOGUE}
+    reasons, dropped = tables.dropped_items(found)
+    missing_reasons, missing = tables.missing(found)
+    provenance = found.summaries["honest"].get("provenance") or {}
+    style = (Path(__file__).with_name("page.css")).read_text(encoding="utf-8")
+    shown_models = tables.models(found)
+    return made.get_template("page.html").render(
+        found=found,
+        style=Markup(style),
+        pictures=pictures,
+        captions=CAPTIONS,
+        titles={name: entry.title for name, entry in catalogue.CATALOGUE.items()},
+        done=story.done(found),
+        outcome=[*story.dimensions(found), *story.axes(found), story.claims(found)],
+        cautions=story.cautions(found),
+        tally=story.tally(found.records),
+        claims=[section(found, record) for record in found.records],
+        benchmarks=tables.benchmarks(found),
+        models=shown_models,
+        more_models=int(found.model_statistics["ability_1"].notna().sum()) - len(shown_models),
+        stability=tables.stability(found),
+        reproducibility=tables.reproducibility(found),
+        drop_reasons=reasons,
+        dropped=dropped,
+        dropped_models=tables.dropped_models(found),
+        missing_reasons=missing_reasons,
+        missing=missing,
+        sources=tables.sources(found),
+        cards=[tables.fit_card(fit) for fit in found.fits],
+        page_command=tables.command(found, "report/index.html"),
+        provenance=provenance,
+        provenance_lines=tables.flat(
+            {k: v for k, v in provenance.items() if k != "versions" and v is not None}
+        ),
+        versions=sorted((provenance.get("versions") or {}).items()),
+    )
+
+
+def write(found: Findings, out: Path) -> Path:
+    """Write the page, whole or not at all."""
+    write_text(render(found), out)
+    return out

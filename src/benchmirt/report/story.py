@@ -1,0 +1,214 @@
+"""What was done and what came out, in words for readers who have never heard of item response theory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmirt.figures import words
+from benchmirt.report.gather import Findings
+
+EXPLORATORY = 30
+"""With fewer models than this no verdict is given."""
+
+ORDER = ("reproduced", "not reproduced", "inconclusive", "exploratory", "cannot test")
+
+
+def corrected_verdict(record: Mapping[str, Any]) -> str:
+    """Return the corrected verdict of a claim, in the words of the records."""
+    return str((record.get("corrected") or {}).get("verdict") or "")
+
+
+def tally(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """Count the corrected verdicts, in a fixed order, without those that do not occur."""
+    counts = Counter(corrected_verdict(record) for record in records)
+    known = [(word, counts.pop(word)) for word in ORDER if word in counts]
+    return known + sorted(counts.items())
+
+
+def done(found: Findings) -> list[str]:
+    """Say what was done, on which models and benchmarks."""
+    units = list(dict.fromkeys(found.items["benchmark"].astype(str)))
+    kept = found.kept_items
+    named = (
+        f" ({words.listing([words.shorten(u, 34) for u in units])})"
+        if len(units) <= 20
+        else f" (among them {words.listing([words.shorten(u, 34) for u in units[:8]])})"
+    )
+    kind = "simulated language models with made-up answers" if found.simulated else "language models"
+    return [
+        f"{words.capital(words.count(found.kept_models))} {kind} from {words.plural(found.lineages, 'lineage')} "
+        f"answered {words.plural(kept, 'question')} from {words.plural(len(units), 'benchmark')}{named}. Every answer "
+        "counts as 1 (right, or safe) or 0.",
+        "If two questions ask for the same ability, then models that get the one right tend to get the other right "
+        "too. From this pattern alone, without being told what a question is about, a statistical model works out on "
+        "how many different abilities the answers depend, how much of each ability every language model has, and "
+        "which benchmark asks for which.",
+        "Then each published claim is put to the test twice: once by the study's own procedure (“as published”), "
+        "once with its known statistical weaknesses mended and with an honest margin of error (“corrected”).",
+    ]
+
+
+def dimensions(found: Findings) -> list[str]:
+    """Say how many dimensions there are and whether they come back."""
+    number = found.number
+    held, eigen = number.get("heldout") or {}, number.get("eigen") or {}
+    agreed = number.get("agreed")
+    most = "at least " if number.get("at_least") else ""
+    out = []
+    if isinstance(agreed, int):
+        out.append(
+            f"Two methods that share little look for the number of abilities, and both find {most}"
+            f"{words.spelled(agreed)}: {_held(held)}, and {_eigen(eigen)}."
+        )
+    elif held.get("chosen") is not None and eigen.get("chosen") is not None:
+        out.append(
+            "Two methods that share little look for the number of abilities, and they do not agree: "
+            f"{_held(held)}, but {_eigen(eigen)}. So the number is open."
+        )
+    else:
+        out.append(
+            words.sentences(
+                f"How many abilities there are could not be settled. {number.get('why_not') or ''}"
+            )
+        )
+    used = found.naming.dims
+    if agreed != used:
+        out.append(
+            f"What follows is shown with {words.plural(used, 'dimension').replace(str(used), words.spelled(used), 1)}, "
+            "the number that this study was set to."
+        )
+    stable = sorted(found.stability.get("dimensions") or [], key=lambda d: int(d["dimension"]))
+    if not stable:
+        out.append(
+            words.sentences(
+                f"Whether they are stable could not be judged. {found.stability.get('why_not') or ''}"
+            )
+        )
+        return out
+    passed = [int(d["dimension"]) for d in stable if d.get("passes")]
+    failed = [int(d["dimension"]) for d in stable if not d.get("passes")]
+    how = "when models and questions are split into independent halves"
+    if not failed:
+        many = "Both" if len(passed) == 2 else f"All {words.spelled(len(passed))}"
+        which = "The one dimension comes" if len(passed) == 1 else f"{many} dimensions come"
+        out.append(f"{which} back {how}, more clearly than chance would give.")
+    else:
+        good = f"{_numbered(passed)} back {how}; " if passed else ""
+        one = len(failed) == 1
+        out.append(
+            words.capital(
+                f"{good}{_numbered(failed, negative=True)} back"
+                f"{'' if passed else ' ' + how}. Whatever is said about {'it' if one else 'them'} is not to be relied on."
+            )
+        )
+    return out
+
+
+def _held(held: Mapping[str, Any]) -> str:
+    chosen: Any = held.get("chosen")
+    if not words.is_number(chosen):
+        return "the prediction of unseen models gives no answer"
+    return (
+        f"models of unseen lineages are predicted about as well as can be with {words.spelled(int(chosen))}"
+    )
+
+
+def _eigen(eigen: Mapping[str, Any]) -> str:
+    chosen: Any = eigen.get("chosen")
+    if not words.is_number(chosen):
+        return "the patterns left over give no answer"
+    return f"beyond {words.spelled(int(chosen))} no more pattern is left over than chance would leave"
+
+
+def _numbered(dimensions: Sequence[int], *, negative: bool = False) -> str:
+    one = len(dimensions) == 1
+    names = words.listing([str(d) for d in dimensions])
+    verb = ("does not come" if one else "do not come") if negative else ("comes" if one else "come")
+    return f"dimension{'' if one else 's'} {names} {verb}"
+
+
+def axes(found: Findings) -> list[str]:
+    """Say what each ability goes with; abilities that earn no name for the same reason share a sentence."""
+    out: list[str] = []
+    nameless: dict[str, list[str]] = {}
+    for k, entry in enumerate(found.naming.details, start=1):
+        if not entry.get("name"):
+            reason = str(entry.get("why") or "no category is followed clearly more than the others").rstrip(
+                "."
+            )
+            nameless.setdefault(reason, []).append(str(k))
+            continue
+        name = str(entry["name"])
+        best = next(
+            (
+                f
+                for f in entry.get("follows") or []
+                if str(f["category"]).casefold() == name.casefold() and words.is_number(f.get("mean_abs_r"))
+            ),
+            None,
+        )
+        number = f" (mean correlation {words.number(best['mean_abs_r'])}{_bounds(best)})" if best else ""
+        out.append(f"Ability {k} goes with the {name} benchmarks{number}, so it is called {name}.")
+    for reason, which in nameless.items():
+        many = len(which) > 1
+        out.append(
+            f"{'Abilities' if many else 'Ability'} {words.listing(which)} {'earn' if many else 'earns'} no name: {reason}."
+        )
+    return out
+
+
+def _bounds(entry: Mapping[str, Any]) -> str:
+    bounds = (entry.get("low"), entry.get("high"))
+    return f", 95 % interval {words.interval(bounds)}" if any(words.is_number(b) for b in bounds) else ""
+
+
+def claims(found: Findings) -> str:
+    """Say how the claims fare."""
+    counts = tally(found.records)
+    total = len(found.records)
+    if not total:
+        return "This study makes no claims."
+    phrases = {
+        "reproduced": ("holds", "hold"),
+        "not reproduced": ("does not hold", "do not hold"),
+        "inconclusive": ("is left open by these data", "are left open by these data"),
+        "exploratory": ("is explored without a verdict", "are explored without a verdict"),
+        "cannot test": ("cannot be tested here", "cannot be tested here"),
+    }
+    said = [f"{words.spelled(n)} {phrases.get(word, (word, word))[0 if n == 1 else 1]}" for word, n in counts]
+    subject = "the one claim" if total == 1 else f"the {words.spelled(total)} claims"
+    return (
+        f"Of {subject}, {words.listing(said)}."
+        if total > 1
+        else f"The one claim {phrases.get(counts[0][0], ('', ''))[0]}."
+    )
+
+
+def cautions(found: Findings) -> list[str]:
+    """Say what a reader has to keep in mind."""
+    out = []
+    if found.simulated:
+        out.append(
+            "These data are simulated: the answers were drawn by chance from a truth that is known. Nothing here says "
+            "anything about real models; it shows whether the method finds what was put in."
+        )
+    if found.kept_models < EXPLORATORY:
+        out.append(
+            f"With {words.plural(found.kept_models, 'model')} (fewer than {EXPLORATORY}) numbers and intervals are shown "
+            "as exploratory, and no verdict is given."
+        )
+    if not found.summaries["honest"].get("failures_known", True):
+        out.append(
+            "The source does not tell a failed answer (empty, cut off, unreadable) from a wrong one, so failures "
+            "count as 0 in both columns."
+        )
+    unsettled = [
+        f"{sum(not run.converged for run in fit.runs)} of {len(fit.runs)} of fit “{fit.name}”"
+        for fit in found.fits
+        if not all(run.converged for run in fit.runs)
+    ]
+    if unsettled:
+        out.append(f"Some runs did not settle and are marked below: {words.listing(unsettled)}.")
+    return out

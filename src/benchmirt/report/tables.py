@@ -1,0 +1,440 @@
+"""Rows of the tables on the page, as plain values; `page.html` lays them out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmirt.figures import plane, words
+from benchmirt.figures.store import discriminations, selected, was_fitted
+from benchmirt.report.gather import Findings, Fit
+
+MOST_ROWS = 200
+"""A table on the page shows at most so many rows; the CSV file has them all."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One answer to a claim: as published, or corrected.
+
+    Attributes
+    ----------
+    verdict
+        Verdict in the words of the records.
+    estimate, interval
+        Written out; a dash where there is none.
+    said, method, why
+        Sentences.
+    """
+
+    verdict: str
+    estimate: str
+    interval: str
+    said: str
+    method: str
+    why: str
+
+
+def column(record: Mapping[str, Any], which: str) -> Column:
+    """Return one answer of a claim: `as_published` or `corrected`."""
+    answer = record.get(which) or {}
+    unit = words.unit_of(record)
+    said = str(answer.get("text") or "")
+    if which == "corrected" and answer.get("interval"):
+        level = answer.get("level")
+        kind = str(answer.get("interval_kind") or "interval")
+        said = f"{words.share(level)} {kind}" if words.is_number(level) else kind
+    estimate = words.quantity(answer.get("estimate"), unit)
+    return Column(
+        verdict=str(answer.get("verdict") or ""),
+        estimate=estimate,
+        interval=words.interval(answer.get("interval"), unit) if answer.get("interval") else "",
+        said="" if said == estimate else said,
+        method=str(answer.get("method") or ""),
+        why=str(answer.get("why") or ""),
+    )
+
+
+def published(record: Mapping[str, Any]) -> str:
+    """Return what was published, in words."""
+    found = record.get("published") or {}
+    return str(found.get("text") or words.quantity(found.get("value"), words.unit_of(record)))
+
+
+def region(record: Mapping[str, Any]) -> str:
+    """Return where the claim's estimate has to lie, in words; empty if that is not said."""
+    text = words.region((record.get("corrected") or {}).get("region"), words.unit_of(record))
+    return "" if text == words.NOTHING else text
+
+
+def parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of a claim's parts."""
+    rows = []
+    for part in (record.get("corrected") or {}).get("parts") or []:
+        unit = words.unit_of(record, part)
+        figure = part.get("published")
+        if isinstance(figure, Mapping):
+            figure = figure.get("value")
+        as_published = part.get("as_published")
+        if isinstance(as_published, Mapping):
+            as_published = as_published.get("estimate")
+        rows.append(
+            {
+                "name": str(part.get("name") or "part"),
+                "published": words.quantity(figure, unit),
+                "as_published": words.quantity(as_published, unit),
+                "estimate": words.quantity(part.get("estimate"), unit),
+                "interval": words.interval(part.get("interval"), unit)
+                if part.get("interval")
+                else words.NOTHING,
+                "region": words.region(part.get("region"), unit),
+                "items": words.count(part.get("items"))
+                if words.is_number(part.get("items"))
+                else words.NOTHING,
+                "verdict": str(part.get("verdict") or ""),
+                "why": str(part.get("why") or ""),
+            }
+        )
+    return rows
+
+
+_PART_COLUMNS = (
+    ("published", "Published"),
+    ("as_published", "As published"),
+    ("estimate", "Corrected"),
+    ("interval", "95\u00a0% interval"),
+    ("region", "True means"),
+    ("items", "Items"),
+)
+
+
+def part_columns(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """Return key and heading of those columns of a table of parts that hold anything."""
+    return [(key, name) for key, name in _PART_COLUMNS if any(row[key] != words.NOTHING for row in rows)]
+
+
+def cells(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of a claim that is about a whole table, such as 32 correlations."""
+    rows = []
+    for part in (record.get("corrected") or {}).get("parts") or []:
+        for cell in part.get("cells") or []:
+            rows.append(
+                {
+                    "benchmark": str(cell.get("benchmark")),
+                    "ability": str(cell.get("ability")),
+                    "published": words.number(cell.get("published")),
+                    "estimate": words.number(cell.get("estimate")),
+                    "interval": words.interval(cell.get("interval")),
+                    "within": {"yes": "within", "no": "outside", "open": "open"}.get(
+                        str(cell.get("within")), ""
+                    ),
+                }
+            )
+        if rows:
+            break
+    return rows
+
+
+def command(found: Findings, path: str) -> str:
+    """Return the command that makes a result again."""
+    return f"snakemake --cores all {shlex.quote(f'{found.shown_results}/{path}')}"
+
+
+# ------------------------------------------------------------------ benchmarks and models
+
+
+def benchmarks(found: Findings) -> list[dict[str, Any]]:
+    """Return one row per benchmark: size, coverage, mean, correlations and direction."""
+    statistics = found.item_statistics
+    fitted = was_fitted(statistics)
+    a = discriminations(statistics, found.naming.dims)
+    place = {name: n for n, name in enumerate(found.agreement.benchmarks)}
+    coverage = found.coverage.assign(
+        items=found.coverage["items"].astype(float), observed=found.coverage["observed"].astype(float)
+    )
+    by_benchmark = coverage.groupby("benchmark", sort=False)[["items", "observed"]].sum()
+    rows = []
+    for name, table in found.items.groupby("benchmark", sort=False):
+        mine = fitted & selected(statistics, {"benchmark": [str(name)]})
+        mean = a[mine].mean(axis=0) if mine.any() else np.full(found.naming.dims, np.nan)
+        at = place.get(str(name))
+        category = table["category"].dropna().astype(str)
+        seen = by_benchmark.loc[name] if name in by_benchmark.index else None
+        rows.append(
+            {
+                "name": str(name),
+                "category": str(category.mode().iloc[0]) if len(category) else words.NOTHING,
+                "items": words.count(len(table)),
+                "kept": words.count(int(table["kept"].sum())),
+                "coverage": words.share(
+                    seen["observed"] / seen["items"] if seen is not None and seen["items"] else None
+                ),
+                "mean": words.number(_mean(table)),
+                "correlations": [
+                    (
+                        words.number(found.agreement.full[at, k]) if at is not None else words.NOTHING,
+                        words.number(found.agreement.left_out[at, k]) if at is not None else words.NOTHING,
+                    )
+                    for k in range(found.naming.dims)
+                ],
+                "angles": [
+                    words.quantity(float(plane.angle_between(mean, found.naming.T[:, k])), "degrees")
+                    for k in range(found.naming.dims)
+                ],
+            }
+        )
+    return rows
+
+
+def _mean(table: pd.DataFrame) -> float:
+    observed = table["observed"].to_numpy(dtype=float)
+    mean = table["mean"].to_numpy(dtype=float)
+    ok = np.isfinite(mean) & (observed > 0)
+    return float((mean[ok] * observed[ok]).sum() / observed[ok].sum()) if ok.any() else float("nan")
+
+
+def models(found: Findings) -> list[dict[str, Any]]:
+    """Return one row per fitted model, the highest in the first ability first, at most `MOST_ROWS`."""
+    table = found.model_statistics[found.model_statistics["ability_1"].notna()]
+    table = table.sort_values("ability_1", ascending=False, kind="stable").head(MOST_ROWS)
+    rows = []
+    for row in table.to_dict("records"):
+        rows.append(
+            {
+                "name": str(row["model"]),
+                "lineage": str(row.get("lineage") or words.NOTHING)
+                if not _missing(row.get("lineage"))
+                else words.NOTHING,
+                "size": words.number(row.get("size_b"), 1)
+                if words.is_number(row.get("size_b"))
+                else words.NOTHING,
+                "observed": words.count(row.get("observed")),
+                "mean": words.number(row.get("mean")),
+                "abilities": [
+                    (
+                        words.number(row.get(f"ability_{k}")),
+                        words.interval((row.get(f"ability_{k}_low"), row.get(f"ability_{k}_high"))),
+                    )
+                    for k in range(1, found.naming.dims + 1)
+                ],
+            }
+        )
+    return rows
+
+
+def _missing(value: object) -> bool:
+    return value is None or bool(pd.isna(value))  # type: ignore[call-overload]
+
+
+# ------------------------------------------------------------------ data
+
+
+def dropped_items(found: Findings) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Return the reasons for which items were dropped, and per benchmark how many for each."""
+    table = found.items[~found.items["kept"].astype(bool)]
+    reasons = list(table["drop_reason"].astype(str).value_counts().index)
+    rows = []
+    for name, mine in table.groupby("benchmark", sort=False):
+        counts = mine["drop_reason"].astype(str).value_counts()
+        rows.append((str(name), [words.count(counts.get(reason, 0)) for reason in reasons]))
+    return reasons, rows
+
+
+def dropped_models(found: Findings) -> list[tuple[str, str]]:
+    """Return the models that were not fitted, each with the reason; at most `MOST_ROWS`."""
+    table = found.models[~found.models["kept"].astype(bool)].head(MOST_ROWS)
+    return [(str(m), str(r)) for m, r in zip(table["model"], table["drop_reason"], strict=True)]
+
+
+_REASONS = {
+    "not_run": "not run",
+    "empty": "empty answer",
+    "truncated": "cut off",
+    "unparsed": "unreadable answer",
+    "judge_failed": "judge failed",
+    "timeout": "timed out",
+    "conflict": "sources disagree",
+    "excluded": "excluded",
+}
+
+
+def missing(found: Findings) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
+    """Return the reasons for which outcomes are missing, and per benchmark the total and how many for each."""
+    present = [
+        c
+        for c in _REASONS
+        if c in found.coverage.columns and float(pd.to_numeric(found.coverage[c]).sum()) > 0
+    ]
+    rows = []
+    for name, mine in found.coverage.groupby("benchmark", sort=False):
+        counts = [float(pd.to_numeric(mine[c]).sum()) for c in present]
+        total = float(pd.to_numeric(mine["missing"]).sum()) if "missing" in mine else sum(counts)
+        if total:
+            cells = float(pd.to_numeric(mine["items"]).sum())
+            rows.append(
+                (
+                    str(name),
+                    f"{words.count(total)} ({words.share(total / cells)})",
+                    [words.count(c) for c in counts],
+                )
+            )
+    return [_REASONS[c] for c in present], rows
+
+
+def sources(found: Findings) -> list[dict[str, str]]:
+    """Return one row per source file: source, role, path, SHA-256."""
+    rows = []
+    for source in found.summaries["honest"].get("sources") or []:
+        if not isinstance(source, Mapping):
+            rows.append({"source": str(source), "role": "", "path": "", "sha256": ""})
+            continue
+        for role, file in (source.get("files") or {}).items():
+            rows.append(
+                {
+                    "source": str(source.get("source") or ""),
+                    "role": str(role),
+                    "path": str(file.get("path") or ""),
+                    "sha256": str(file.get("sha256") or ""),
+                }
+            )
+    return rows
+
+
+# ------------------------------------------------------------------ fits
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested settings as lines of name and value, numbers short."""
+    out: list[tuple[str, str]] = []
+    for key, value in values.items():
+        name = f"{prefix}{str(key).replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            out.extend(flat(value, f"{name}: "))
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            out.append((name, str(value)))
+        else:
+            out.append((name, compact(value)))
+    return out
+
+
+def compact(value: float) -> str:
+    """Write a diagnostic: whole numbers whole, others with as many digits as they need."""
+    if isinstance(value, int) or float(value).is_integer():
+        return words.count(value)
+    if abs(value) >= 1000:
+        return words.number(value, 1)
+    if abs(value) < 0.001:
+        base, exponent = f"{value:.1e}".split("e")
+        return f"{base}e{int(exponent)}".replace("-", words.MINUS)
+    return words.number(value, 3)
+
+
+@dataclass(frozen=True)
+class FitCard:
+    """What the page says of a fit.
+
+    Attributes
+    ----------
+    fit
+        The fit.
+    settled
+        How many of its runs settled, in words.
+    all_settled
+        True if all did.
+    failures
+        Seed and reason of those that did not.
+    priors
+        Lines of the priors as really used.
+    diagnostics
+        Name and value, or lowest and highest value over the seeds.
+    """
+
+    fit: Fit
+    settled: str
+    all_settled: bool
+    failures: list[tuple[int, str]]
+    priors: list[tuple[str, str]]
+    diagnostics: list[tuple[str, str]]
+
+
+def fit_card(fit: Fit) -> FitCard:
+    """Return the card of a fit."""
+    good = sum(run.converged for run in fit.runs)
+    return FitCard(
+        fit=fit,
+        settled=f"{words.count(good)} of {words.plural(len(fit.runs), 'run')} settled",
+        all_settled=good == len(fit.runs),
+        failures=[(run.seed, run.why) for run in fit.runs if not run.converged],
+        priors=flat(fit.runs[0].priors) if fit.runs else [],
+        diagnostics=_spread([run.diagnostics for run in fit.runs]),
+    )
+
+
+def _spread(diagnostics: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    out = []
+    for key in dict.fromkeys(k for d in diagnostics for k in d):
+        values = [d[key] for d in diagnostics if key in d]
+        name = {"rhat_max": "largest R-hat", "ess_min": "smallest effective sample size"}.get(
+            key, key.replace("_", " ")
+        )
+        if all(words.is_number(v) for v in values):
+            low, high = compact(min(values)), compact(max(values))
+            out.append((name, low if low == high else f"{low} to {high}"))
+        else:
+            out.append((name, words.listing(list(dict.fromkeys(str(v) for v in values)), "or")))
+    return out
+
+
+def stability(found: Findings) -> list[dict[str, str]]:
+    """Return one row per dimension and measure: agreement, chance, p, answer."""
+    rows = []
+    for entry in found.stability.get("dimensions") or []:
+        for measure, name in (("congruence", "congruence"), ("ability_r", "ability correlation")):
+            chance = entry.get(f"null_{measure}") or {}
+            rows.append(
+                {
+                    "dimension": str(entry["dimension"]),
+                    "measure": name,
+                    "mean": words.number(entry.get(f"{measure}_mean")),
+                    "interval": words.interval((entry.get(f"{measure}_low"), entry.get(f"{measure}_high"))),
+                    "chance": words.number(chance.get("mean")),
+                    "q99": words.number(chance.get("q99")),
+                    "p": words.probability(
+                        entry.get("p_congruence" if measure == "congruence" else "p_ability_r")
+                    ),
+                    "floor": words.number(entry.get("permutation_floor"))
+                    if measure == "congruence"
+                    else words.NOTHING,
+                    "passes": "reproduced" if entry.get("passes") else "not reproduced",
+                    "answer": "comes back" if entry.get("passes") else "does not come back",
+                }
+            )
+    return rows
+
+
+def reproducibility(found: Findings) -> list[dict[str, str]]:
+    """Return one row per fit and dimension: agreement over seeds."""
+    rows = []
+    for (fit, dimension), table in found.reproducibility.groupby(["fit", "dimension"], sort=False):
+        values = table["congruence"].dropna().astype(float)
+        if values.empty:
+            continue
+        rows.append(
+            {
+                "fit": str(fit),
+                "dimension": words.count(dimension),
+                "seeds": words.count(len(values)),
+                "mean": words.number(values.mean()),
+                "low": words.number(values.min()),
+                "high": words.number(values.max()),
+                "ability": words.number(table["ability_r"].astype(float).mean())
+                if "ability_r" in table
+                else words.NOTHING,
+            }
+        )
+    return rows

@@ -1,0 +1,348 @@
+"""Every figure is drawn from files, whole, legible, the same each time, and says what is simulated."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+from report_fixture import FakeStudy, write_results
+
+from benchmirt import figures
+from benchmirt.errors import InputError
+from benchmirt.figures import agreement, drawing, store, style, verdicts
+from benchmirt.files import read_json, write_json
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {"models": 40, "per_benchmark": 24},
+    "one ability": {
+        "models": 44,
+        "dims": 1,
+        "benchmarks": ["KOR-Bench", "CRUXEval-O", "GSM8K"],
+        "named": False,
+        "second_fails": True,
+        "per_benchmark": 40,
+    },
+    "hostile": {
+        "models": 36,
+        "hostile": True,
+        "blocks": True,
+        "second_fails": True,
+        "flip_second": True,
+        "replicates": 0,
+        "per_benchmark": 24,
+    },
+    "three abilities": {"models": 60, "dims": 3, "named": False, "simulated": False, "per_benchmark": 24},
+}
+SLOW_VARIANTS: dict[str, dict[str, Any]] = {
+    "four abilities, few models": {
+        "models": 28,
+        "dims": 4,
+        "benchmarks": [
+            "AgentDojo-direct",
+            "AgentDojo-resists",
+            "AgentDojo-utility",
+            "AgentDojo-utility_attacked",
+        ],
+        "flip_second": True,
+    },
+    "one benchmark": {"models": 62, "benchmarks": ["KOR-Bench"], "per_benchmark": 600},
+    "forty benchmarks": {
+        "models": 100,
+        "benchmarks": [f"benchmark-number-{i}/with a long name" for i in range(40)],
+        "per_benchmark": 25,
+        "blocks": True,
+    },
+    "many models": {"models": 4500, "per_benchmark": 30, "replicates": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, FakeStudy]]:
+    made = {}
+    for name, options in VARIANTS.items():
+        folder = tmp_path_factory.mktemp(name.replace(" ", "_"))
+        made[name] = (folder, write_results(folder, **options))
+    return made
+
+
+def claims_of(folder: Path) -> dict[str, str]:
+    return {path.stem: read_json(path)["kind"] for path in sorted((folder / "claims").glob("*.json"))}
+
+
+def check_layout(figure: Figure) -> None:
+    """Nothing leaves the sheet, and no two panels or legends lie on each other."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    tight = figure.get_tightbbox(renderer)
+    width, height = figure.get_size_inches()
+    assert tight.x0 >= -0.02, tight
+    assert tight.y0 >= -0.02, tight
+    assert tight.x1 <= width + 0.02, (tight, width)
+    assert tight.y1 <= height + 0.02, (tight, height)
+    parts = list(figure.subfigs) or [figure]
+    boxes = []
+    for part in parts:
+        boxes += [legend.get_window_extent(renderer) for legend in part.legends]
+        boxes += [axes.get_tightbbox(renderer) for axes in part.axes if axes.get_visible()]
+    boxes = [box for box in boxes if box is not None and box.width > 1 and box.height > 1]
+    for one, other in combinations(boxes, 2):
+        across = min(one.x1, other.x1) - max(one.x0, other.x0)
+        upwards = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert across < 3 or upwards < 3, (one, other)
+
+
+def check_all(folder: Path, study: FakeStudy) -> None:
+    for name in figures.names(claims_of(folder)):
+        figure, title = drawing.figure(name, folder, study)
+        with style.look():
+            if study.simulated:
+                style.stamp_simulated(figure, study.title)
+            assert title
+            assert len(style.description(figure)) > 20, name
+            try:
+                check_layout(figure)
+            except AssertionError as error:
+                raise AssertionError(f"{name}: {error}") from error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nothing_is_clipped_and_nothing_overlaps(
+    variant: str, results: dict[str, tuple[Path, FakeStudy]]
+) -> None:
+    check_all(*results[variant])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", SLOW_VARIANTS)
+def test_unusual_sizes_are_drawn_as_well(variant: str, tmp_path: Path) -> None:
+    check_all(tmp_path, write_results(tmp_path, **SLOW_VARIANTS[variant]))
+
+
+def test_the_catalogue_needs_nothing_heavy() -> None:
+    code = (
+        "import sys, benchmirt.figures, benchmirt.report; "
+        "print([m for m in ('matplotlib', 'pandas', 'numpy', 'jinja2', 'xarray') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_inputs_are_all_that_a_figure_reads(tmp_path: Path) -> None:
+    study = write_results(tmp_path / "all", models=30, per_benchmark=12, replicates=20)
+    claims = claims_of(tmp_path / "all")
+    for name in ["verdicts", "abilities", "coverage", "heldout", "claim_C11", "claim_C10", "claim_C6"]:
+        bare = tmp_path / name
+        for path in figures.inputs(name, claims):
+            target = bare / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.hardlink_to(tmp_path / "all" / path)
+        drawing.figure(name, bare, study)
+
+
+def test_files_are_the_same_each_time_and_carry_no_date(
+    results: dict[str, tuple[Path, FakeStudy]], tmp_path: Path
+) -> None:
+    folder, study = results["plain"]
+    for name in ("abilities", "eigenvalues", "claim_C11"):
+        first = figures.draw(name, folder, study, tmp_path / "one" / name)
+        second = figures.draw(name, folder, study, tmp_path / "two" / name)
+        assert [p.suffix for p in first] == [".png", ".svg", ".pdf"]
+        for one, two in zip(first, second, strict=True):
+            assert one.read_bytes() == two.read_bytes(), one
+        svg = first[1].read_text(encoding="utf-8")
+        assert "<dc:date>" not in svg
+        assert "<dc:description>" in svg
+        pdf = first[2].read_bytes()
+        assert b"CreationDate" not in pdf
+        assert b"/FontFile2" in pdf
+
+
+def test_the_house_style_does_not_leak_nor_yield(
+    results: dict[str, tuple[Path, FakeStudy]], tmp_path: Path
+) -> None:
+    folder, study = results["plain"]
+    before = dict(mpl.rcParams)
+    (plain, *_) = figures.draw("heldout", folder, study, tmp_path / "plain")
+    with mpl.rc_context({"font.size": 22, "axes.facecolor": "black", "savefig.dpi": 50}):
+        (other, *_) = figures.draw("heldout", folder, study, tmp_path / "other")
+    assert plain.read_bytes() == other.read_bytes()
+    assert dict(mpl.rcParams) == before
+
+
+def test_simulated_data_say_so_on_every_figure_and_real_data_do_not(
+    results: dict[str, tuple[Path, FakeStudy]], tmp_path: Path
+) -> None:
+    for variant, expected in (("plain", True), ("three abilities", False)):
+        folder, study = results[variant]
+        for name in ("coverage", "claim_C22", "reproducibility"):
+            svg = figures.draw(name, folder, study, tmp_path / name)[1].read_text(encoding="utf-8")
+            assert ("<!-- SIMULATED DATA" in svg) == expected
+            assert ("Simulated data." in svg) == expected
+
+
+def test_hostile_names_are_drawn_as_text(results: dict[str, tuple[Path, FakeStudy]], tmp_path: Path) -> None:
+    folder, study = results["hostile"]
+    svg = figures.draw("coverage", folder, study, tmp_path / "coverage")[1].read_text(encoding="utf-8")
+    assert "<script" not in svg
+    assert style.printable("a\u202eb\n c\t$x$") == "ab c $x$"
+    assert style.printable("组") == "\u25a1"
+
+
+def test_faults_are_told_in_a_sentence(results: dict[str, tuple[Path, FakeStudy]], tmp_path: Path) -> None:
+    folder, study = results["plain"]
+    with pytest.raises(InputError, match=r"no such figure.*nonsense"):
+        figures.draw("nonsense", folder, study, tmp_path / "x")
+    with pytest.raises(InputError, match=r"number\.json.*does not exist|does not exist.*number\.json"):
+        figures.draw("heldout", tmp_path, study, tmp_path / "x")
+    assert not list(tmp_path.glob("x*"))
+    broken = tmp_path / "broken"
+    (broken / "dimensions").mkdir(parents=True)
+    (broken / "dimensions" / "number.json").write_text("{not json", encoding="utf-8")
+    with pytest.raises(InputError, match="line 1"):
+        figures.draw("heldout", broken, study, tmp_path / "x")
+    (broken / "matrix" / "honest").mkdir(parents=True)
+    (broken / "matrix" / "honest" / "coverage.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="benchmark"):
+        figures.draw("coverage", broken, study, tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "name", ["heldout", "eigenvalues", "stability", "reproducibility", "coverage", "verdicts"]
+)
+def test_nothing_to_show_is_said_in_words(
+    name: str, results: dict[str, tuple[Path, FakeStudy]], tmp_path: Path
+) -> None:
+    _, study = results["plain"]
+    home = tmp_path / "dimensions"
+    home.mkdir()
+    write_json({"why_not": "there are too few lineages"}, home / "number.json")
+    write_json({"dimensions": [], "why_not": "there are too few lineages"}, home / "stability.json")
+    for empty, columns in {
+        "stability_splits": "split,dimension,congruence,ability_r",
+        "stability_null": "replicate,split,dimension,congruence,ability_r",
+        "reproducibility": "fit,seed,dimension,congruence,ability_r,converged",
+    }.items():
+        (home / f"{empty}.csv").write_text(columns + "\n", encoding="utf-8")
+    (tmp_path / "matrix" / "honest").mkdir(parents=True)
+    (tmp_path / "matrix" / "honest" / "coverage.csv").write_text(
+        "benchmark,model,items,observed\n", encoding="utf-8"
+    )
+    figure, _ = drawing.figure(name, tmp_path, study)
+    assert "." in style.description(figure)
+    if name in ("heldout", "eigenvalues", "stability"):
+        assert "too few lineages" in style.description(figure)
+
+
+# ------------------------------------------------------------------ what is drawn is what is in the files
+
+
+def test_orientation_undoes_a_flipped_axis(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"models": 30, "per_benchmark": 12, "replicates": 0}
+    tables, rotations, matrices = [], [], []
+    for flip in (False, True):
+        folder = tmp_path / str(flip)
+        write_results(folder, flip_second=flip, **options)
+        naming = store.read_abilities(folder)
+        models = store.read_csv(folder / "dimensions" / "model_statistics.csv")
+        left_out = store.read_dataset(folder / "dimensions" / "leave_one_out.nc")
+        tables.append(store.oriented_models(models, naming.orientation))
+        rotations.append(naming.T)
+        matrices.append(agreement.agreement(models, left_out, naming).full)
+    assert np.allclose(rotations[0], rotations[1])
+    assert np.allclose(matrices[0], matrices[1], equal_nan=True)
+    for column in ("ability_2", "ability_2_low", "ability_2_high"):
+        assert np.allclose(tables[0][column], tables[1][column], equal_nan=True), column
+    ok = tables[1]["ability_2"].notna()
+    assert (tables[1].loc[ok, "ability_2_low"] < tables[1].loc[ok, "ability_2_high"]).all()
+
+
+def test_correlations_are_those_of_the_tables() -> None:
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=(50, 2))
+    other = theta + rng.normal(size=(50, 2)) * 0.5
+    average = theta[:, 0] * 0.2 + 0.5
+    average[:3] = np.nan
+    models = pd.DataFrame(
+        {
+            "model": [f"m{i}" for i in range(50)],
+            "ability_1": theta[:, 0],
+            "ability_2": theta[:, 1],
+            "x_average": average,
+        }
+    )
+    left_out = xr.Dataset(
+        {"theta": (("benchmark", "model", "ability"), other[None, ::-1])},
+        coords={"benchmark": ["x"], "model": [f"m{i}" for i in range(50)][::-1], "ability": [1, 2]},
+    )
+    naming = store.Abilities(("a", "b"), (True, True), np.ones(2), np.eye(2), np.eye(2), ({}, {}))
+    found = agreement.agreement(models, left_out, naming)
+    assert found.benchmarks == ("x",)
+    assert found.models[0] == 47
+    for k in range(2):
+        assert np.isclose(found.full[0, k], np.corrcoef(theta[3:, k], average[3:])[0, 1])
+        assert np.isclose(found.left_out[0, k], np.corrcoef(other[3:, k], average[3:])[0, 1])
+
+
+def test_selections_take_beginnings_lists_and_exceptions() -> None:
+    table = pd.DataFrame(
+        {
+            "benchmark": ["xstest"] * 4 + ["bbq"],
+            "subcategory_one": ["contrast_a", "contrast_b", "safe", "other", "x"],
+        }
+    )
+    take = store.selected(table, {"benchmark": "XSTest", "subcategory_one": "contrast_*"})
+    assert take.tolist() == [True, True, False, False, False]
+    take = store.selected(table, {"benchmark": ["xstest"]}, {"subcategory_one": ["contrast_*", "other"]})
+    assert take.tolist() == [False, False, True, False, False]
+    assert not store.selected(table, {"no such column": "x"}).any()
+    assert not store.selected(table, None).any()
+
+
+def test_a_row_shows_the_record_and_its_scale_holds_everything() -> None:
+    record = {
+        "claim": "C9",
+        "kind": "correlation",
+        "published": {"value": 0.79},
+        "corrected": {
+            "estimate": 0.5,
+            "interval": [0.3, None],
+            "region": {"low": 0, "high": None},
+            "verdict": "inconclusive",
+        },
+    }
+    row = verdicts.row_of(record)
+    assert (row.estimate, row.low, row.high, row.region, row.published) == (0.5, 0.3, None, (0.0, None), 0.79)
+    assert verdicts.limits(row) == (-1.0, 1.0)
+    record["corrected"] = {"estimate": 120.0, "interval": [80, 250], "region": {"low": 100, "high": 300}}
+    record["unit"] = ""
+    low, high = verdicts.limits(verdicts.row_of(record))
+    assert low <= 0.79
+    assert high >= 300
+
+
+def test_one_benchmark_is_shown_by_its_categories() -> None:
+    table = pd.DataFrame(
+        {"benchmark": ["a"] * 4, "category": ["x", "x", "y", "y"], "subcategory_one": list("abcd")}
+    )
+    assert store.grouping(table) == ("category", "category")
+    assert store.grouping(table.assign(category="x")) == ("subcategory_one", "subcategory")
+    assert store.grouping(table.assign(benchmark=list("abab"))) == ("benchmark", "benchmark")
+
+
+def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("model,benchmark,ability_1\nNA,1,0.5\nnull,007,\n", encoding="utf-8")
+    table = store.read_csv(path, ("model",))
+    assert table["model"].tolist() == ["NA", "null"]
+    assert table["benchmark"].tolist() == ["1", "007"]
+    assert table["ability_1"].isna().tolist() == [False, True]
