@@ -3,10 +3,10 @@
 Corrected: Pearson's r between the benchmark's mean and the ability estimated without that benchmark, over the
 models that ran it. Models are not independent draws, so intervals come from leaving out one lineage at a time:
 Student's t on the scale of Fisher's z, with the jackknife's standard error and as many degrees of freedom as the
-lineages' sizes are worth, less one. With a few dozen unequal lineages this covers at its level, where bootstrap
-intervals over lineages (percentile and bias-corrected accelerated 87-92 %, studentised 90-93 %) do not; a test
-holds it to its level. The calibration's own error, from refits on resampled lineages, is added. As published: plain r with the
-full-data ability of the published fit, which contains the benchmark itself.
+lineages' sizes are worth, less one. With a few dozen unequal lineages this covers at its level (a test holds it to
+that), where bootstrap intervals over lineages do not (percentile and bias-corrected accelerated 87-92 %,
+studentised 90-93 %). The calibration's own error, from refits on resampled lineages, is added. As published: plain
+r with the full-data ability of the published fit, which contains the benchmark itself.
 
 ``|r| - |r'|`` is judged through the sum and the difference of the two correlations, since the absolute value
 bends at 0 (see :func:`benchmirt.claims.verdict.absolute_difference`). A table of correlations is compared cell
@@ -44,7 +44,7 @@ METHODS = {
     "as_published": "Pearson correlation of the benchmark mean with the ability of the published fit, which is "
     "estimated from the benchmark's own items too",
     "corrected": "Pearson correlation of the benchmark mean with the ability estimated without the benchmark, over "
-    "the models that ran it; lineages resampled",
+    "the models that ran it, with lineages left out in turn",
 }
 DRAWS = 20_000
 MIN_REFITS = 20
@@ -229,8 +229,8 @@ class _Estimate:
 
     def interval(self, lineage: NDArray[np.int64]) -> Bounds:
         """Return Student's interval with both errors; `lineage` has the codes of the models, shape (n,)."""
-        se = combine_se(float(np.linalg.norm(self.deviations())), self.calibration_se())
-        half = student_factor(lineage) * se
+        factor = student_factor(lineage)
+        half = factor * combine_se(float(np.linalg.norm(self.deviations())), self.calibration_se())
         return self.value - half, self.value + half
 
 
