@@ -644,6 +644,10 @@ def test_records_have_one_shape_and_their_tables_agree(planted: Path, tmp_path: 
             angles = rows[rows["row"] == "angle"]
             assert len(angles) == 2 * len(vectors)
             assert angles["estimate"].between(0, 180).all()
+            assert set(angles["part"]) == set(parts["part"])
+        if name == "C14":  # the figure shown is that of the part shown
+            assert record["corrected"]["headline"] == "ToxiGen with safety"
+            assert record["published"]["value"] == 0.32
         if name == "C8":
             assert (rows["row"] == "cell").sum() == 32 + sum(
                 abs(cell["published"]) > 0.3 for cell in record["corrected"]["parts"][0]["cells"]

@@ -237,6 +237,9 @@ def _record(
     verdict = combine(part.verdict for part in parts)
     # the part shown for the whole claim is the first that has the claim's verdict
     head = next((part for part in parts if part.verdict == verdict), None)
+    figure = None if head is None else head.published
+    if figure is None and len(parts) == 1:
+        figure = claim.published_value
     judged = [part for part in parts if part.models > 0]
     models, lineages = results.size()
     masks = [part.chosen for part in parts if part.chosen is not None]
@@ -248,7 +251,7 @@ def _record(
         "statement": claim.statement,
         "unit": "" if head is None else head.part.unit,
         "needs_dimension": claim.needs_dimension,
-        "published": {"text": claim.published_text, "value": claim.published_value},
+        "published": {"text": claim.published_text, "value": figure},
         "as_published": _published(claim, parts, methods["as_published"]),
         "corrected": {
             "method": methods["corrected"],

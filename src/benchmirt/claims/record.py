@@ -259,7 +259,15 @@ def flat(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             )  # fmt: skip
             for angle in side["angles"].values():
                 yield _row(
-                    record, {**blank, **angle, "ability_name": angle["name"], "statistic": "angle"}, "angle"
+                    record,
+                    {
+                        **blank,
+                        "estimate": angle["estimate"],
+                        "interval": angle["interval"],
+                        "ability_name": angle["name"],
+                        "statistic": "angle",
+                    },
+                    "angle",
                 )
 
 
