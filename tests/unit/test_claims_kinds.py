@@ -290,6 +290,37 @@ def test_intervals_of_angles_stay_between_0_and_180(tmp_path: Path) -> None:
     assert low < high == 180
 
 
+def test_replicates_vary_as_lineages_and_testlets_do(tmp_path: Path) -> None:
+    plant(tmp_path, World(replicates=100))
+    path = tmp_path / "dimensions" / "bootstrap.nc"
+    with xr.open_dataset(path, engine="h5netcdf") as opened:
+        data = opened.load()
+    study = study_of()
+    results = Results(tmp_path, study)
+    fit = results.consensus("corrected")
+    items = results.items()
+    mine = (items["benchmark"] == "bbh").to_numpy() & items["kept"].to_numpy()
+    a = fit.a[fit.items.get_indexer(items.loc[mine, "question_id"])]
+
+    def replicates(change: np.ndarray) -> np.ndarray:
+        path.unlink()
+        data.assign(a=(data["a"].dims, change)).to_netcdf(path, engine="h5netcdf")
+        found, drawn = direction.sides(Results(tmp_path, study), fit, [mine], "test")
+        assert drawn == "testlets"
+        assert found[0].mean == pytest.approx(a.mean(axis=0))
+        return found[0].replicates
+
+    # all refits alike: what is left is the draw of testlets
+    same = np.broadcast_to(fit.a, data["a"].shape).astype(np.float32)
+    testlet = items.loc[mine, "testlet"].to_numpy()
+    share = np.array([(a[testlet == t] - a.mean(axis=0)).sum(axis=0) for t in np.unique(testlet)]) / len(a)
+    assert replicates(same).std(axis=0) == pytest.approx(np.sqrt((share**2).sum(axis=0)), rel=0.12)
+    # all items alike: what is left is the refits
+    tilt = np.random.default_rng(0).normal(0, 0.2, (100, 1, 2))
+    flat = np.broadcast_to(np.array([1.0, 0.5]) + tilt, data["a"].shape).astype(np.float32)
+    assert replicates(flat).std(axis=0) == pytest.approx(tilt[:, 0].std(axis=0), rel=1e-4)
+
+
 def test_more_items_make_a_direction_surer(tmp_path: Path) -> None:
     rest = (Subset("other", "safety", 78.0),)
     widths = []
