@@ -343,7 +343,7 @@ def _table_of_cells(record: Mapping[str, Any], cells: Sequence[Mapping[str, Any]
                     _cell(axes, cell, place[str(cell.get("benchmark"))])
             axes.set_xlim(-1.05, 1.05)
             axes.set_xticks([-1, 0, 1])
-            axes.set_xlabel(f"correlation with {printable(words.shorten(ability, 22))}")
+            axes.set_xlabel(f"r with {printable(words.shorten(ability, 24))}")
             axes.set_ylim(len(benchmarks) - 0.4, -0.6)
             axes.tick_params(axis="y", length=0)
         panels[0].set_yticks(
@@ -375,7 +375,7 @@ def _table_of_cells(record: Mapping[str, Any], cells: Sequence[Mapping[str, Any]
             fontsize=6.3,
         )
 
-    return _stack(record, 4.8, height, paint)
+    return _stack(record, 4.8 if len(abilities) < 3 else WIDE, height, paint)
 
 
 def _cell(axes: Axes, cell: Mapping[str, Any], row: int) -> None:

@@ -99,7 +99,7 @@ def eigenvalues(number: Mapping[str, Any]) -> Figure:
     figure = sheet(COLUMN, 2.6)
     beyond = _eigen_panel(figure.add_subplot(), rows)
     handles: list[Any] = [
-        Line2D([], [], marker="o", color=BLUE, linewidth=0.9, label="data: more is left than chance leaves"),
+        Line2D([], [], marker="o", color=BLUE, linewidth=0.9, label="data: beyond chance"),
     ]
     if (~beyond).any():
         handles.append(
@@ -113,8 +113,8 @@ def eigenvalues(number: Mapping[str, Any]) -> Figure:
                 label="data: within chance",
             )
         )
-    handles.append(Patch(facecolor="#B9B9B9", label="chance: up to its 95 % point"))
-    handles.append(Patch(facecolor="#DCDCDC", label="chance: up to its 99 % point"))
+    handles.append(Patch(facecolor="#B9B9B9", label="chance, up to its 95 % point"))
+    handles.append(Patch(facecolor="#DCDCDC", label="chance, up to its 99 % point"))
     figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=6.2, columnspacing=0.8)
     chosen = eigen.get("chosen")
     said = "; ".join(
@@ -252,7 +252,7 @@ def heldout(number: Mapping[str, Any]) -> Figure:
         ),
     ]
     if rows:
-        handles.append(Patch(facecolor="#E8E8E8", label="one standard error of the best"))
+        handles.append(Patch(facecolor="#E8E8E8", label="1 error of the best"))
     figure.legend(handles=handles, loc="outside lower left", ncols=3, fontsize=6.2, columnspacing=0.8)
     return describe(figure, f"Prediction by number of dimensions: {'; '.join(said)}.")
 

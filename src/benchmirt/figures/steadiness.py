@@ -98,7 +98,7 @@ def halves(axes: Axes, entry: Mapping[str, Any], splits: pd.DataFrame, null: pd.
         f"mean {words.number(entry.get('congruence_mean'))}, {words.probability(entry.get('p_congruence'))}"
     )
     axes.set_title(f"Dimension {dimension}: {look.symbol} {answer}\n{mean}", fontsize=7)
-    axes.set_xlabel("congruence of halves (grey: chance)")
+    axes.set_xlabel("congruence of halves")
 
 
 @styled
