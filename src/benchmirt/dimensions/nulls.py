@@ -171,4 +171,4 @@ def null_data(data: ResponseData, fitted: Intercepts | Gaussian, seed: int, purp
     probability = fitted.draw(rng, data.responses.shape[0])
     drawn = (rng.random(data.responses.shape) < probability).astype(np.int8)
     made: Any = replace(data, responses=np.where(data.responses >= 0, drawn, np.int8(-1)))
-    return made  # type: ignore[no-any-return]
+    return made

@@ -1,0 +1,438 @@
+"""Stability: whether a dimension comes back in other models and in other items.
+
+Congruence: the lineages are split into two halves, items are calibrated on each half alone, and the loadings of the two
+are compared per dimension (Tucker). Ability correlation: the items are split into two halves (whole testlets, each
+benchmark by itself), models are scored on each half alone, and the abilities are compared per dimension (Pearson). Both
+are compared after an orthogonal alignment of each half to the solution of all the data; never after an oblique rotation,
+which hides spare dimensions.
+
+Neither number means anything by itself: alignment and positive means lift both. Dimension k is therefore
+compared with data simulated from the fitted (k - 1)-dimensional model (item intercepts only for k = 1) that go
+through the same steps; p is the share of null data sets that agree at least as well, counting the data themselves.
+The prior shrinks a dimension that the data do not need to nothing, in null data nearly always; such a dimension
+agrees with nothing: 0. Since any small agreement is more than that, two floors that need no model are kept beside
+the null: the congruence that is left when the items of one half are shuffled, and for the abilities the
+distribution under random signs of the lineages. A dimension passes if both p are below .01, its congruence exceeds
+the 99th percentile of the shuffled ones, and p over signs is below .01 too.
+
+Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
+their number (Besag and Clifford 1991, *Biometrika* 78, 301-304).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from benchmirt import identification as ident
+from benchmirt import provenance
+from benchmirt.dimensions.checkpoint import Checkpoint, fingerprint
+from benchmirt.dimensions.nulls import Gaussian, Intercepts, intercepts, null_data
+from benchmirt.files import write_csv, write_json
+from benchmirt.identification import Solution
+from benchmirt.progress import progress
+from benchmirt.resampling import (
+    clusters,
+    generator,
+    item_halves,
+    lineage_halves,
+    monte_carlo_p,
+    weighted_correlation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmirt.dimensions.consensus import Consensus
+    from benchmirt.matrix import ResponseData
+
+__all__ = ["LEAST_LINEAGES", "P_NEEDED", "Stability", "run", "untestable", "write"]
+
+Floats = NDArray[np.float64]
+
+LEAST_LINEAGES = 8
+P_NEEDED = 0.01
+_LEAST_MODELS_PER_HALF = 4  # beyond the number of dimensions
+_LEAST_ITEMS_PER_HALF = 10
+_ENOUGH = 10  # null replicates that agree at least as well as the data: no more are needed
+_SIGNS = 9999
+_NOTHING = 1e-3  # root mean square discrimination, in logits, below which a dimension is not there
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Agreement of each dimension over halves, and its null.
+
+    Attributes
+    ----------
+    dims
+        Number of dimensions of the fit.
+    splits
+        One row per split and dimension: split, dimension, congruence, ability_r, permuted (congruence after shuffling items).
+    products
+        Mean over splits of each lineage's share in the ability correlation, shape (lineages, dims); they sum to the
+        mean ability correlation.
+    null
+        One row per null replicate, split and dimension: replicate, split, dimension, congruence, ability_r.
+    replicates
+        Null replicates per dimension.
+    why_not
+        Why the test could not be made, or None.
+    seed
+        Seed of splits and nulls.
+    data_hash
+        Hash of the data.
+    """
+
+    dims: int
+    splits: pd.DataFrame
+    products: Floats
+    null: pd.DataFrame
+    replicates: int
+    why_not: str | None
+    seed: int
+    data_hash: str
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Return one entry per dimension, as ``stability.json`` holds them; empty where nothing could be tested."""
+        entries = []
+        for k, rows in self.splits.groupby("dimension", sort=True):
+            null = self.null[self.null["dimension"] == k]
+            floor = float(np.quantile(rows["permuted"], 0.99))
+            entry: dict[str, Any] = {
+                "dimension": int(str(k)),
+                "permutation_floor": float(rows["permuted"].mean()),
+                "permutation_q99": floor,
+                "p_lineages": _sign_p(self.products[:, int(str(k)) - 1], self.seed),
+                "replicates": int(null["replicate"].nunique()),
+            }
+            passes = bool(rows["congruence"].mean() > floor and entry["p_lineages"] < P_NEEDED)
+            for name in ("congruence", "ability_r"):
+                observed = float(rows[name].mean())
+                low, high = np.quantile(rows[name], [0.025, 0.975])
+                entry |= {f"{name}_mean": observed, f"{name}_low": float(low), f"{name}_high": float(high)}
+                if null.empty:
+                    entry |= {f"null_{name}": None, f"p_{name}": None}
+                    continue
+                means = null.groupby("replicate")[name].mean().to_numpy()
+                stopped = means.size < self.replicates and (means >= observed).sum() >= _ENOUGH
+                p = _ENOUGH / means.size if stopped else monte_carlo_p(observed, means)
+                entry[f"null_{name}"] = {
+                    "mean": float(means.mean()),
+                    "q95": float(np.quantile(means, 0.95)),
+                    "q99": float(np.quantile(means, 0.99)),
+                }
+                entry[f"p_{name}"] = float(p)
+                passes = bool(passes and p < P_NEEDED)
+            entries.append(entry | {"passes": None if null.empty else passes})
+        return entries
+
+
+def _sign_p(products: Floats, seed: int) -> float:
+    """Share of random signs of the lineages under which their products sum to at least as much as they do."""
+    signs = generator(seed, "signs of the lineages").choice([-1.0, 1.0], size=(_SIGNS, products.size))
+    return monte_carlo_p(float(products.sum()), signs @ products + 1e-12 * np.abs(products).sum())
+
+
+def untestable(data: ResponseData, dims: int) -> str | None:
+    """Say in a sentence why these data are too few to split into halves, or return None."""
+    models, items = data.responses.shape
+    lineages = int(np.unique(clusters(data.lineage)).size)
+    if lineages < LEAST_LINEAGES:
+        return (
+            f"there are {lineages} independent lineages of models and at least {LEAST_LINEAGES} are needed to compare "
+            "halves"
+        )
+    if models // 2 < dims + _LEAST_MODELS_PER_HALF:
+        return (
+            f"half of the {models} models are too few for {dims} dimensions: {dims + _LEAST_MODELS_PER_HALF} "
+            "are needed in each half"
+        )
+    if items // 2 < _LEAST_ITEMS_PER_HALF:
+        return f"half of the {items} items are too few: {_LEAST_ITEMS_PER_HALF} are needed in each half"
+    halves = lineage_halves(data.lineage, 10, 0)
+    smallest = min(int(min(half.sum(), (~half).sum())) for half in halves)
+    if smallest < dims + _LEAST_MODELS_PER_HALF:
+        return (
+            f"one lineage holds so many of the {models} models that a half of the lineages has only {smallest} of "
+            f"them; {dims + _LEAST_MODELS_PER_HALF} are needed for {dims} dimensions"
+        )
+    return None
+
+
+def _congruences(
+    data: ResponseData,
+    dims: int,
+    model_halves: NDArray[np.bool_],
+    item_sides: NDArray[np.bool_],
+    target: Floats | None,
+    rng: np.random.Generator | None,
+    options: dict[str, Any],
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Fit all the data and both halves of every split; compare them dimension by dimension.
+
+    Parameters
+    ----------
+    data, dims
+        What to fit.
+    model_halves, item_sides
+        Masks of the first halves, shapes (splits, models) and (splits, items).
+    target
+        Loadings that say which dimension is which, (items, dims); None: the canonical frame of all the data.
+    rng
+        Shuffles items for the permutation floor; None: not wanted.
+
+    Returns
+    -------
+    Congruences, ability correlations and permuted congruences, each of shape (splits, dims), and the lineages' shares
+    in the ability correlations, shape (splits, lineages, dims).
+    """
+    from benchmirt.inference import em
+
+    splits = len(model_halves)
+    models, items = data.responses.shape
+    model_weights = np.ones((1 + 4 * splits, models), dtype=np.float32)
+    item_weights = np.ones((1 + 4 * splits, items), dtype=np.float32)
+    for s in range(splits):
+        model_weights[1 + 4 * s], model_weights[2 + 4 * s] = model_halves[s], ~model_halves[s]
+        item_weights[3 + 4 * s], item_weights[4 + 4 * s] = item_sides[s], ~item_sides[s]
+    batch = em.fit_many(data, dims, model_weights=model_weights, item_weights=item_weights, **options)
+    fits = [
+        ident.canonical(Solution(*(x[i].astype(np.float64) for x in (batch.theta, batch.a, batch.d))))[0]
+        for i in range(1 + 4 * splits)
+    ]
+    reference = fits[0].a if target is None else fits[0].a @ ident.align(fits[0].a, target)
+    phi, r, floor = (np.zeros((splits, dims)) for _ in range(3))
+    cluster = clusters(data.lineage)
+    products = np.zeros((splits, int(cluster.max()) + 1, dims))
+    for s in range(splits):
+        left, right = (onto(fits[i], reference)[1] for i in (1 + 4 * s, 2 + 4 * s))
+        phi[s] = ident.congruence(left, right)
+        if rng is not None:
+            shuffled = right[rng.permutation(items)]
+            floor[s] = ident.congruence(left, shuffled @ ident.align(shuffled, left))
+        sides = [onto(fits[i], reference, item_weights[i])[0] for i in (3 + 4 * s, 4 + 4 * s)]
+        for k in range(dims):
+            agreed = weighted_correlation(sides[0][:, k], sides[1][:, k])
+            if np.isfinite(agreed):
+                r[s, k] = agreed
+                z = [(side[:, k] - side[:, k].mean()) / side[:, k].std() for side in sides]
+                products[s, :, k] = np.bincount(cluster, weights=z[0] * z[1]) / models
+    return phi, r, floor, products
+
+
+def onto(solution: Solution, reference: Floats, weights: NDArray[Any] | None = None) -> tuple[Floats, Floats]:
+    """Align a solution to reference loadings, leaving out the dimensions that it has shrunk to nothing.
+
+    Parameters
+    ----------
+    solution
+        A solution in its canonical frame.
+    reference
+        Loadings to align to, shape (items, dims).
+    weights
+        Weight of each item in the alignment, shape (items,).
+
+    Returns
+    -------
+    Abilities (models, dims) and loadings (items, dims). If r of the dims are left, they are matched to the r
+    dimensions of the reference that they agree with most, and the others are 0: a solution with one dimension,
+    turned into a plane, would else seem to have two.
+    """
+    size = np.sqrt((solution.a**2).mean(0))
+    alive = size > _NOTHING
+    if alive.all():
+        R = ident.align(solution.a, reference, weights)
+        return solution.theta @ R, solution.a @ R
+    theta, a = np.zeros_like(solution.theta), np.zeros_like(solution.a)
+    if alive.any():
+        kept = solution.a[:, alive]
+        table = np.stack([ident.congruence(kept, reference[:, [k]]) for k in range(reference.shape[1])], 1)
+        _, columns = linear_sum_assignment(-np.abs(table))
+        columns = np.sort(columns)
+        R = ident.align(kept, reference[:, columns], weights)
+        theta[:, columns], a[:, columns] = solution.theta[:, alive] @ R, kept @ R
+    return theta, a
+
+
+def run(
+    data: ResponseData,
+    consensus: Consensus,
+    *,
+    splits: int = 50,
+    replicates: int = 100,
+    null_splits: int = 4,
+    seed: int = 0,
+    sweeps: int = 100,
+    tolerance: float = 2e-3,
+    checkpoint: Path | None = None,
+) -> Stability:
+    """Judge the stability of the dimensions of a consensus.
+
+    Parameters
+    ----------
+    data
+        The data of the consensus.
+    consensus
+        Says how many dimensions there are and which is which.
+    splits
+        Splits of the data into halves.
+    replicates
+        Null data sets per dimension; at least 99 for p < .01.
+    null_splits
+        Splits of each null data set.
+    seed
+        Seeds everything.
+    sweeps, tolerance
+        As in :func:`benchmirt.inference.em.fit_many`. The defaults are coarser than those of a fit that is
+        reported: they move a congruence in its fourth digit, and data and nulls are treated alike.
+    checkpoint
+        JSONL file that lets a killed job resume, or None.
+
+    Returns
+    -------
+    Stability
+        With ``why_not`` set, and no rows, where the data are too few.
+    """
+    dims = consensus.dims
+    columns = ["split", "dimension", "congruence", "ability_r", "permuted"]
+    empty = pd.DataFrame(columns=["replicate", *columns[:4]])
+    why_not = untestable(data, dims)
+    if why_not is not None:
+        _log.warning("stability: %s", why_not)
+        nothing = np.zeros((0, dims))
+        return Stability(dims, pd.DataFrame(columns=columns), nothing, empty, 0, why_not, seed, data.hash)
+    options: dict[str, Any] = {"sweeps": sweeps, "tolerance": tolerance}
+    benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
+    chunk = null_splits  # one compilation serves the data and the nulls: their batches have one shape
+    rounds = -(-splits // chunk)
+    model_halves = lineage_halves(data.lineage, rounds * chunk, seed)
+    item_sides = item_halves(benchmark, testlet, rounds * chunk, seed)
+    key = fingerprint(
+        __name__,
+        data=data.hash,
+        consensus=consensus.a,
+        null_splits=null_splits,
+        seed=seed,
+        **options,
+    )
+    observed: list[tuple[Floats, ...]] = []
+    null: list[pd.DataFrame] = []
+    with Checkpoint(checkpoint, key) as kept:
+        for r in progress(range(rounds), rounds, "splits into halves"):
+            at = slice(r * chunk, (r + 1) * chunk)
+            found = kept.get(f"splits/{r}")
+            if found is None:
+                rng = generator(seed, f"permutation floor/{r}")
+                found = [
+                    part.tolist()
+                    for part in _congruences(
+                        data, dims, model_halves[at], item_sides[at], consensus.a, rng, options
+                    )
+                ]
+                kept.put(f"splits/{r}", found)
+            observed.extend(zip(*(np.asarray(part) for part in found), strict=True))
+        phi, agreed, floor, products = (np.stack(part) for part in zip(*observed[:splits], strict=True))
+        for k in range(1, dims + 1):
+            fitted = _fitted(data, k - 1, options)
+            what = f"null data with {k - 1} dimension{'s' * (k != 2)}"
+            exceeded = np.zeros(2, dtype=int)
+            for b in progress(range(replicates), replicates, what):
+                found = kept.get(f"null/{k}/{b}")
+                if found is None:
+                    found = _null_replicate(data, fitted, dims, k, b, seed, null_splits, options)
+                    kept.put(f"null/{k}/{b}", found)
+                null.append(
+                    pd.DataFrame(
+                        {
+                            "replicate": b,
+                            "split": np.arange(len(found[0])),
+                            "dimension": k,
+                            "congruence": found[0],
+                            "ability_r": found[1],
+                        }
+                    )
+                )
+                exceeded += [
+                    np.mean(found[0]) >= phi[:, k - 1].mean(),
+                    np.mean(found[1]) >= agreed[:, k - 1].mean(),
+                ]
+                if exceeded.max() >= _ENOUGH:
+                    break
+    rows = [(s, k + 1, phi[s, k], agreed[s, k], floor[s, k]) for s in range(splits) for k in range(dims)]
+    return Stability(
+        dims=dims,
+        splits=pd.DataFrame(rows, columns=columns),
+        products=products.mean(0),
+        null=pd.concat(null, ignore_index=True) if null else empty,
+        replicates=replicates,
+        why_not=None,
+        seed=seed,
+        data_hash=data.hash,
+    )
+
+
+def _fitted(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercepts | Gaussian:
+    """Fit the model that null data are simulated from."""
+    if dims == 0:
+        return intercepts(data.responses, data.floor, data.ceiling)
+    from benchmirt.inference import em
+
+    return Gaussian.of(em.fit_many(data, dims, **options), 0, data)
+
+
+def _null_replicate(
+    data: ResponseData,
+    fitted: Intercepts | Gaussian,
+    dims: int,
+    k: int,
+    replicate: int,
+    seed: int,
+    splits: int,
+    options: dict[str, Any],
+) -> Sequence[list[float]]:
+    """Congruences and ability correlations of dimension k over the splits of one null data set."""
+    made = null_data(data, fitted, seed, f"stability null/{k}/{replicate}")
+    benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
+    own = int(generator(seed, f"stability null splits/{k}/{replicate}").integers(2**31))
+    phi, r, _, _ = _congruences(
+        made,
+        dims,
+        lineage_halves(data.lineage, splits, own),
+        item_halves(benchmark, testlet, splits, own),
+        None,
+        None,
+        options,
+    )
+    return [phi[:, k - 1].tolist(), r[:, k - 1].tolist()]
+
+
+def write(result: Stability, json_path: str | Path, splits_path: str | Path, null_path: str | Path) -> None:
+    """Write ``stability.json``, ``stability_splits.csv`` and ``stability_null.csv``."""
+    write_csv(result.splits, splits_path)
+    write_csv(result.null, null_path)
+    write_json(
+        {
+            "dims": result.dims,
+            "splits": int(result.splits["split"].nunique()),
+            "dimensions": result.summary(),
+            "null": "parametric (K-1): dimension k against data simulated from the fitted model with k - 1 dimensions, "
+            "item intercepts only for k = 1",
+            "replicates": result.replicates,
+            "p_needed": P_NEEDED,
+            "rule": "p_congruence, p_ability_r and p_lineages below p_needed, congruence_mean above permutation_q99",
+            "seed": result.seed,
+            "why_not": result.why_not,
+            "provenance": provenance.record(data_hash=result.data_hash),
+        },
+        json_path,
+    )
