@@ -86,9 +86,13 @@ def count(record: Mapping[str, Any]) -> Figure:
     spread = widest / max(float(found[found > 0].min()) if (found > 0).any() else 1.0, 1.0) > 200
     for n, (row, value, target) in enumerate(zip(rows, found, expected, strict=True)):
         look = words.verdict(row.verdict)
-        axes.barh(n, value, height=0.62, color=look.colour, alpha=0.85, zorder=2)
+        if spread:
+            axes.hlines(n, 0, max(value, target or 0.0), color="#DDDDDD", linewidth=0.6, zorder=1)
+            axes.plot([value], [n], marker="o", color=look.colour, markersize=5, zorder=3)
+        else:
+            axes.barh(n, value, height=0.62, color=look.colour, alpha=0.85, zorder=2)
         if target is not None:
-            axes.plot([target, target], [n - 0.42, n + 0.42], color=INK, linewidth=1.4, zorder=3)
+            axes.plot([target, target], [n - 0.42, n + 0.42], color=INK, linewidth=1.4, zorder=2.5)
         if row.published is not None and row.published != target:
             axes.plot(
                 [row.published], [n], marker="d", markerfacecolor="white", color=INK, markersize=4.5, zorder=4
@@ -104,7 +108,7 @@ def count(record: Mapping[str, Any]) -> Figure:
         )
     if spread:
         axes.set_xscale("symlog", linthresh=1.0)
-        powers = [10**e for e in range(10) if 10**e <= widest * 3]
+        powers = [100**e for e in range(5) if 100**e <= widest]
         axes.set_xticks(powers, [words.count(p) for p in powers])
         axes.set_xticks([], minor=True)
         axes.set_xlim(0, widest * 30)
@@ -116,11 +120,16 @@ def count(record: Mapping[str, Any]) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     handles: list[Any] = [
-        Patch(
-            facecolor=words.verdict(word).colour,
-            alpha=0.85,
-            label=f"counted here: {words.verdict(word).word}",
+        Line2D(
+            [],
+            [],
+            marker="o",
+            color=words.verdict(word).colour,
+            linestyle="none",
+            label=f"counted here: {word}",
         )
+        if spread
+        else Patch(facecolor=words.verdict(word).colour, alpha=0.85, label=f"counted here: {word}")
         for word in dict.fromkeys(r.verdict for r in rows)
     ]
     if any(e is not None for e in expected):

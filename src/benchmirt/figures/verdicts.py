@@ -41,6 +41,8 @@ class Row:
         Unit of the numbers (`words.UNITS`).
     why
         Sentence that explains the verdict; shown where there is no estimate.
+    signed
+        True for a difference of angles, whose scale reaches to both sides of 0.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Row:
     verdict: str
     unit: str
     why: str = ""
+    signed: bool = False
 
 
 def _float(value: object) -> float | None:
@@ -63,6 +66,17 @@ def _region(bounds: Mapping[str, Any] | None) -> tuple[float | None, float | Non
         return None
     low, high = _float(bounds.get("low")), _float(bounds.get("high"))
     return None if low is None and high is None else (low, high)
+
+
+_SIGNED = ("leaning", "leaning_difference", "angle_difference")
+
+
+def headline(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part whose numbers stand for the whole claim; an empty mapping if the record has no parts."""
+    corrected = record.get("corrected") or {}
+    parts: list[Mapping[str, Any]] = corrected.get("parts") or []
+    named = [part for part in parts if part.get("name") == corrected.get("headline")]
+    return next(iter(named or parts), {})
 
 
 def row_of(record: Mapping[str, Any]) -> Row:
@@ -80,6 +94,7 @@ def row_of(record: Mapping[str, Any]) -> Row:
         str(corrected.get("verdict") or ""),
         words.unit_of(record),
         str(corrected.get("why") or ""),
+        headline(record).get("statistic") in _SIGNED,
     )
 
 
@@ -106,6 +121,7 @@ def rows_of_parts(record: Mapping[str, Any], limit: int = 40) -> list[Row]:
                 str(part.get("verdict") or ""),
                 words.unit_of(record, part),
                 str(part.get("why") or ""),
+                part.get("statistic") in _SIGNED,
             )
         )
     return rows
@@ -121,8 +137,9 @@ def limits(row: Row) -> tuple[float, float]:
     ]
     if row.unit in _FIXED:
         low, high = _FIXED[row.unit]
-        if row.unit == "degrees" and values and max(values) <= 90 and min(values) >= 0:
-            high = 90.0
+        if row.unit == "degrees":
+            reach = 90.0 if all(abs(v) <= 90 for v in values) else 180.0
+            low, high = (-reach if row.signed or any(v < 0 for v in values) else 0.0), reach
         return min([low, *values]), max([high, *values])
     if not values:
         return 0.0, 1.0

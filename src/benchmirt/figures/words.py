@@ -331,5 +331,9 @@ def region(bounds: Mapping[str, Any] | None, unit: str = "") -> str:
 
 def sentences(text: str) -> str:
     """Write each sentence of a text with a large first letter, and end the last one with a full stop."""
-    text = re.sub(r"([.!?] )([a-z])", lambda m: m.group(1) + m.group(2).upper(), " ".join(text.split()))
-    return capital(text) + ("" if not text or text[-1] in ".!?" else ".")
+    text = re.sub(
+        r"(?<![A-Za-z]\.[A-Za-z])([.!?] )([a-z])",
+        lambda m: m.group(1) + m.group(2).upper(),
+        " ".join(text.split()),
+    )
+    return capital(text) + ("" if not text or text[-1] in ".!?" + ELLIPSIS else ".")

@@ -30,6 +30,10 @@ class Column:
         Written out; a dash where there is none.
     said, method, why
         Sentences.
+    part
+        Name of the part whose numbers are shown, where a claim has several; else empty.
+    brief
+        A few words for the table of verdicts.
     """
 
     verdict: str
@@ -38,6 +42,8 @@ class Column:
     said: str
     method: str
     why: str
+    part: str = ""
+    brief: str = ""
 
 
 def column(record: Mapping[str, Any], which: str) -> Column:
@@ -50,6 +56,14 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         kind = str(answer.get("interval_kind") or "interval")
         said = f"{words.share(level)} {kind}" if words.is_number(level) else kind
     estimate = words.quantity(answer.get("estimate"), unit)
+    several = len((record.get("corrected") or {}).get("parts") or []) > 1
+    part, brief = "", ""
+    if which == "corrected":
+        part = str(answer.get("headline") or "") if several and estimate != words.NOTHING else ""
+        brief = "" if estimate != words.NOTHING else words.shorten_end(str(answer.get("why") or ""), 190)
+    elif several:
+        brief = words.shorten_end(str(answer.get("why") or said), 150)
+        estimate = words.NOTHING
     return Column(
         verdict=str(answer.get("verdict") or ""),
         estimate=estimate,
@@ -57,6 +71,8 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         said="" if said == estimate else said,
         method=str(answer.get("method") or ""),
         why=str(answer.get("why") or ""),
+        part=part,
+        brief=brief,
     )
 
 
@@ -67,7 +83,9 @@ def published(record: Mapping[str, Any]) -> str:
 
 
 def region(record: Mapping[str, Any]) -> str:
-    """Return where the claim's estimate has to lie, in words; empty if that is not said."""
+    """Return where the estimate of a claim of one part has to lie, in words; empty if that is not said."""
+    if len((record.get("corrected") or {}).get("parts") or []) > 1:
+        return ""
     text = words.region((record.get("corrected") or {}).get("region"), words.unit_of(record))
     return "" if text == words.NOTHING else text
 
@@ -80,14 +98,14 @@ def parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
         figure = part.get("published")
         if isinstance(figure, Mapping):
             figure = figure.get("value")
-        as_published = part.get("as_published")
-        if isinstance(as_published, Mapping):
-            as_published = as_published.get("estimate")
+        redone = words.quantity(part.get("as_published"), unit)
+        if part.get("as_published_verdict") and redone != words.NOTHING:
+            redone = f"{redone} {words.verdict(part['as_published_verdict']).symbol}"
         rows.append(
             {
                 "name": str(part.get("name") or "part"),
                 "published": words.quantity(figure, unit),
-                "as_published": words.quantity(as_published, unit),
+                "as_published": redone,
                 "estimate": words.quantity(part.get("estimate"), unit),
                 "interval": words.interval(part.get("interval"), unit)
                 if part.get("interval")
