@@ -18,7 +18,7 @@ from report_fixture import FakeStudy, write_results
 
 from benchmirt import figures
 from benchmirt.errors import InputError
-from benchmirt.figures import agreement, drawing, store, style, verdicts
+from benchmirt.figures import agreement, drawing, steadiness, store, style, verdicts
 from benchmirt.files import read_json, write_json
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -346,3 +346,19 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
     assert table["model"].tolist() == ["NA", "null"]
     assert table["benchmark"].tolist() == ["1", "007"]
     assert table["ability_1"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"passes": True}, "✓ comes back"),
+        ({"passes": None}, "– not tested"),
+        ({"passes": False, "p_congruence": 0.4, "p_ability_r": 0.5, "p_lineages": 0.6}, "✗ does not come back"),
+        (
+            {"passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099, "p_lineages": 0.03},
+            "✗ does not come back (lineages p = .030)",
+        ),
+    ],
+)
+def test_a_dimensions_answer_names_what_the_panels_do_not_show(entry: dict[str, Any], said: str) -> None:
+    assert steadiness.answer(entry) == said

@@ -112,3 +112,10 @@ def test_regions_in_words() -> None:
     assert words.region({"low": 0, "high": 45, "text": None}, "degrees") == "from 0° to 45°"
     assert words.region({"low": 0, "high": 1, "text": "all of it"}) == "all of it"
     assert words.region(None) == "–"
+
+
+def test_models_are_named_without_their_organisation() -> None:
+    assert words.model_name("meta-llama/Llama-3.1-8B@host") == "Llama-3.1-8B@host"
+    assert words.model_name("01-ai__Yi-34B-Chat") == "Yi-34B-Chat"
+    assert words.model_name("plain_name") == "plain_name"
+    assert len(words.model_name("x" * 90, 24)) == 24

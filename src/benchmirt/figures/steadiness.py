@@ -86,18 +86,35 @@ def _panel(axes: Axes, splits: Floats, null: Floats, threshold: object, low: flo
     house_ticks(axes.xaxis)
 
 
+def answer(entry: Mapping[str, Any]) -> str:
+    """Say with symbol and words whether a dimension comes back, and why not where the two measures do not show it."""
+    passes = entry.get("passes")
+    if passes is None:
+        return f"{words.NOTHING} not tested"
+    if passes:
+        return f"{words.verdict('reproduced').symbol} comes back"
+    shown = [entry.get("p_congruence"), entry.get("p_ability_r")]
+    hidden = ""
+    if all(words.is_number(p) and float(p) < 0.01 for p in shown if p is not None):
+        chance = entry.get("p_lineages")
+        hidden = (
+            f" (lineages {words.probability(chance)})"
+            if words.is_number(chance) and float(chance or 0) >= 0.01
+            else ""
+        )
+    return f"{words.verdict('not reproduced').symbol} does not come back{hidden}"
+
+
 def halves(axes: Axes, entry: Mapping[str, Any], splits: pd.DataFrame, null: pd.DataFrame) -> None:
     """One dimension's congruence between halves beside chance, in its own axes."""
     dimension = int(entry["dimension"])
     data, chance = _values(splits, dimension, "congruence"), _null_means(null, dimension, "congruence")
     low = float(np.floor(min([0.0, *data, *chance]) * 10) / 10)
     _panel(axes, data, chance, (entry.get("null_congruence") or {}).get("q99"), low)
-    look = words.verdict("reproduced" if entry.get("passes") else "not reproduced")
-    answer = "comes back" if entry.get("passes") else "does not come back"
     mean = (
         f"mean {words.number(entry.get('congruence_mean'))}, {words.probability(entry.get('p_congruence'))}"
     )
-    axes.set_title(f"Dimension {dimension}: {look.symbol} {answer}\n{mean}", fontsize=7)
+    axes.set_title(f"Dimension {dimension}: {answer(entry)}\n{mean}", fontsize=7)
     axes.set_xlabel("congruence of halves")
 
 
@@ -129,8 +146,6 @@ def stability(result: Mapping[str, Any], splits: pd.DataFrame, null: pd.DataFram
     }
     for row, entry in enumerate(dimensions):
         dimension = int(entry["dimension"])
-        look = words.verdict("reproduced" if entry.get("passes") else "not reproduced")
-        answer = "comes back" if entry.get("passes") else "does not come back"
         for place, (column, label) in enumerate(_MEASURES):
             axes = grid[row, place]
             low = float(np.floor(min([0.0, *everything[column]]) * 10) / 10)
@@ -144,14 +159,14 @@ def stability(result: Mapping[str, Any], splits: pd.DataFrame, null: pd.DataFram
             )
             p = words.probability(entry.get("p_congruence" if column == "congruence" else "p_ability_r"))
             mean = f"mean {words.number(entry.get(f'{column}_mean'))}, {p}"
-            title = f"Dimension {dimension}: {look.symbol} {answer}\n{mean}" if place == 0 else f"\n{mean}"
+            title = f"Dimension {dimension}: {answer(entry)}\n{mean}" if place == 0 else f"\n{mean}"
             axes.set_title(title, fontsize=7)
             if row == len(dimensions) - 1:
                 axes.set_xlabel(label)
         said.append(
             f"dimension {dimension} congruence {words.number(entry.get('congruence_mean'))} "
             f"({words.probability(entry.get('p_congruence'))}), abilities r {words.number(entry.get('ability_r_mean'))} "
-            f"({words.probability(entry.get('p_ability_r'))}): {answer}"
+            f"({words.probability(entry.get('p_ability_r'))}): {answer(entry)}"
         )
     figure.legend(
         handles=[

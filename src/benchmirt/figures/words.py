@@ -287,8 +287,11 @@ def shorten_end(text: str, width: int) -> str:
 
 
 def model_name(name: str, width: int = 26) -> str:
-    """Return a model's name for a picture: without the organisation before the last slash, cut to `width`."""
-    return shorten(name.rsplit("/", 1)[-1] or name, width)
+    """Return a model's name for a picture: without its organisation (`org/name`, `org__name`), cut."""
+    own = name.rsplit("/", 1)[-1]
+    if own == name and "__" in own.strip("_"):
+        own = own.split("__", 1)[1]
+    return shorten(own or name, width)
 
 
 def capital(text: str) -> str:

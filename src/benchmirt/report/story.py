@@ -88,7 +88,14 @@ def dimensions(found: Findings) -> list[str]:
         )
         return out
     passed = [int(d["dimension"]) for d in stable if d.get("passes")]
-    failed = [int(d["dimension"]) for d in stable if not d.get("passes")]
+    failed = [int(d["dimension"]) for d in stable if d.get("passes") is False]
+    untested = [int(d["dimension"]) for d in stable if d.get("passes") is None]
+    if untested:
+        out.append(
+            f"Whether dimension {words.listing([str(k) for k in untested])} comes back was not tested."
+        )
+    if not passed and not failed:
+        return out
     how = "when models and questions are split into independent halves"
     if not failed:
         many = "Both" if len(passed) == 2 else f"All {words.spelled(len(passed))}"

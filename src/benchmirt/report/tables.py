@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmirt.figures import plane, words
+from benchmirt.figures import plane, steadiness, words
 from benchmirt.figures.store import discriminations, selected, was_fitted
 from benchmirt.report.gather import Findings, Fit
 
@@ -428,8 +428,10 @@ def stability(found: Findings) -> list[dict[str, str]]:
                     "floor": words.number(entry.get("permutation_floor"))
                     if measure == "congruence"
                     else words.NOTHING,
-                    "passes": "reproduced" if entry.get("passes") else "not reproduced",
-                    "answer": "comes back" if entry.get("passes") else "does not come back",
+                    "lineages": words.probability(entry["p_lineages"])
+                    if measure == "ability_r" and words.is_number(entry.get("p_lineages"))
+                    else words.NOTHING,
+                    "answer": steadiness.answer(entry),
                 }
             )
     return rows
