@@ -119,3 +119,10 @@ def test_models_are_named_without_their_organisation() -> None:
     assert words.model_name("01-ai__Yi-34B-Chat") == "Yi-34B-Chat"
     assert words.model_name("plain_name") == "plain_name"
     assert len(words.model_name("x" * 90, 24)) == 24
+
+
+def test_sentences_from_elsewhere_get_the_house_style() -> None:
+    assert words.sentences("they correlate at 0.82 (at least -0.06); e.g. here") == (
+        "They correlate at .82 (at least −.06); e.g. here."
+    )
+    assert words.sentences("made by jax 0.10.2 in 10.5 s") == "Made by jax 0.10.2 in 10.5 s."

@@ -428,7 +428,7 @@ def test_inputs_name_every_file_that_the_page_reads(
 def test_every_figure_has_a_caption_here_and_in_snakemakes_report(repository: Path) -> None:
     assert set(captions.CAPTIONS) == set(figures.CATALOGUE)
     home = repository / "workflow" / "report"
-    configuration = {"study": {"name": "mine"}}
+    configuration = {"study": "mine"}
     context = SimpleNamespace(config=configuration, wildcards=SimpleNamespace(claim="C1"))
     environment = Environment(undefined=StrictUndefined)
     for name in [*figures.names(["C1"])]:

@@ -208,7 +208,9 @@ def abilities(models: pd.DataFrame, naming: Abilities) -> Figure:
     lineage_legend(figure, groups, looks, columns, bars)
     for panel, (i, j) in zip(axes, pairs, strict=False):
         panel.set_title(
-            f"correlation of the two {words.number(naming.phi[i, j])}", fontweight="normal", fontsize=7
+            f"correlation of the two abilities {words.number(naming.phi[i, j])}",
+            fontweight="normal",
+            fontsize=7,
         )
     for panel, (i, j) in zip(axes, pairs, strict=False):
         _plane(panel, models, i, j, naming, len(pairs) == 1)

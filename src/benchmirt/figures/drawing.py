@@ -33,12 +33,14 @@ Floats = NDArray[np.float64]
 def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
     """(R, J, K) discriminations over bootstrap replicates for the rows of an item table, NaN where not fitted.
 
-    None if there are no replicates.
+    Replicates that did not settle are left out. None if there are no replicates.
     """
     data = store.read_dataset(results / catalogue.BOOTSTRAP)
     if "a" not in data or data.sizes.get("replicate", 0) == 0:
         return None
     a = data["a"].transpose("replicate", "item", "dimension")
+    if "converged" in data:
+        a = a[data["converged"].to_numpy().astype(bool)]
     row = {str(name): n for n, name in enumerate(a["item"].to_numpy())}
     index = np.array([row.get(str(name), -1) for name in table["question_id"]], dtype=np.int64)
     values = np.asarray(a.to_numpy(), dtype=np.float32)[:, index]

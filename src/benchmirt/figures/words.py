@@ -333,10 +333,13 @@ def region(bounds: Mapping[str, Any] | None, unit: str = "") -> str:
 
 
 def sentences(text: str) -> str:
-    """Write each sentence of a text with a large first letter, and end the last one with a full stop."""
+    """Write each sentence of a text with a large first letter, a full stop at the end, and numbers as everywhere else."""
     text = re.sub(
         r"(?<![A-Za-z]\.[A-Za-z])([.!?] )([a-z])",
         lambda m: m.group(1) + m.group(2).upper(),
         " ".join(text.split()),
+    )
+    text = re.sub(
+        r"(?<![\w.,])(-?)0(\.\d+)(?!\.?\d)", lambda m: (MINUS if m.group(1) else "") + m.group(2), text
     )
     return capital(text) + ("" if not text or text[-1] in ".!?" + ELLIPSIS else ".")
