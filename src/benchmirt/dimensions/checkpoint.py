@@ -2,8 +2,8 @@
 
 The file begins with a fingerprint of everything that a replicate depends on (data, settings, code); a file
 with another fingerprint is started over. The number of replicates is not part of it: asking for more
-continues. A last line that a killed job left incomplete is dropped. The file is removed when the family is
-finished and written.
+continues. A last line that a killed job left incomplete is dropped. Whoever writes the
+family's output removes the file.
 """
 
 from __future__ import annotations
@@ -112,8 +112,3 @@ class Checkpoint:
         """Keep the result of a replicate (numbers, strings, lists and mappings of them)."""
         self._found[key] = value
         self._line({"key": key, "value": value})
-
-    def remove(self) -> None:
-        """Delete the file, once the family's output is written."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)

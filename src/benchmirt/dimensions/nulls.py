@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from benchmirt.resampling import generator
 
@@ -25,7 +25,8 @@ __all__ = ["Gaussian", "Intercepts", "intercepts", "null_data"]
 
 Floats = NDArray[np.float64]
 
-_GRID = np.linspace(-12.0, 12.0, 121)
+_ROUNDS = 100
+_POINTS = np.linspace(-6.0, 6.0, 49)  # in standard deviations about the mode
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Intercepts:
     Attributes
     ----------
     grid
-        Intercepts d, shape (points,), in logits.
+        Intercepts d, shape (items, points), in logits, evenly spaced about each item's mode.
     weight
         Posterior probability of each point, shape (items, points); rows sum to 1.
     floor, ceiling
@@ -53,14 +54,14 @@ class Intercepts:
 
     def predict(self) -> Floats:
         """Posterior mean probability of a 1, shape (items,)."""
-        return self.floor + (self.ceiling - self.floor) * (self.weight @ expit(self.grid))
+        return self.floor + (self.ceiling - self.floor) * (self.weight * expit(self.grid)).sum(1)
 
     def draw(self, rng: np.random.Generator, models: int) -> Floats:
         """Probabilities at one draw of the intercepts, shape (models, items): all rows are alike."""
         cumulative = np.cumsum(self.weight, axis=1)
         point = (rng.random((self.weight.shape[0], 1)) * cumulative[:, -1:] > cumulative).sum(axis=1)
-        step = self.grid[1] - self.grid[0]
-        d = self.grid[point] + step * (rng.random(point.size) - 0.5)
+        step = self.grid[:, 1] - self.grid[:, 0]
+        d = self.grid[np.arange(point.size), point] + step * (rng.random(point.size) - 0.5)
         return np.broadcast_to(self.floor + (self.ceiling - self.floor) * expit(d), (models, d.size))
 
 
@@ -131,7 +132,7 @@ def intercepts(
 
     Notes
     -----
-    mu_d and sigma_d are found by EM; sigma_d stays above 0.05.
+    mu_d and sigma_d are found by EM, with each item's posterior on a grid about its mode; sigma_d stays above 0.05.
     """
     y = np.asarray(responses)
     w = np.ones((1, 1)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -139,20 +140,31 @@ def intercepts(
     wrong = ((y == 0) * w).sum(0)
     low = np.asarray(floor, dtype=np.float64)
     high = np.asarray(ceiling, dtype=np.float64)
-    p = np.clip(low[:, None] + (high - low)[:, None] * expit(_GRID), 1e-12, 1 - 1e-12)
-    likelihood = right[:, None] * np.log(p) + wrong[:, None] * np.log1p(-p)
     mu, sigma = 0.0, 2.0
-    weight = np.zeros_like(likelihood)
-    for _ in range(200):
-        log = likelihood - 0.5 * ((_GRID - mu) / sigma) ** 2
-        weight = np.exp(log - logsumexp(log, axis=1, keepdims=True))
-        mean, square = weight @ _GRID, weight @ _GRID**2
+    d = np.zeros(low.size)
+    for _ in range(_ROUNDS):
+        information = np.ones(low.size)
+        for _step in range(_ROUNDS):  # Fisher scoring to the mode
+            s = expit(d)
+            p = np.clip(low + (high - low) * s, 1e-12, 1 - 1e-12)
+            slope = (high - low) * s * (1 - s)
+            information = (right + wrong) * slope**2 / (p * (1 - p)) + 1 / sigma**2
+            step = ((right / p - wrong / (1 - p)) * slope - (d - mu) / sigma**2) / information
+            d = d + np.clip(step, -1.0, 1.0)
+            if float(np.abs(step).max(initial=0.0)) < 1e-6:
+                break
+        grid = d[:, None] + _POINTS / np.sqrt(information)[:, None]
+        p = np.clip(low[:, None] + (high - low)[:, None] * expit(grid), 1e-12, 1 - 1e-12)
+        log = right[:, None] * np.log(p) + wrong[:, None] * np.log1p(-p) - 0.5 * ((grid - mu) / sigma) ** 2
+        weight = np.exp(log - log.max(1, keepdims=True))
+        weight /= weight.sum(1, keepdims=True)
+        mean, square = (weight * grid).sum(1), (weight * grid**2).sum(1)
         previous = (mu, sigma)
         mu = float(mean.mean())
         sigma = max(0.05, float(np.sqrt(max((square - 2 * mu * mean).mean() + mu**2, 0.0))))
-        if abs(mu - previous[0]) + abs(sigma - previous[1]) < 1e-6:
+        if abs(mu - previous[0]) + abs(sigma - previous[1]) < 1e-5:
             break
-    return Intercepts(_GRID, weight, low, high, mu, sigma)
+    return Intercepts(grid, weight, low, high, mu, sigma)
 
 
 def null_data(data: ResponseData, fitted: Intercepts | Gaussian, seed: int, purpose: str) -> ResponseData:

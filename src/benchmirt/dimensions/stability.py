@@ -12,8 +12,8 @@ through the same steps; p is the share of null data sets that agree at least as 
 The prior shrinks a dimension that the data do not need to nothing, in null data nearly always; such a dimension
 agrees with nothing: 0. Since any small agreement is more than that, two floors that need no model are kept beside
 the null: the congruence that is left when the items of one half are shuffled, and for the abilities the
-distribution under random signs of the lineages. A dimension passes if both p are below .01, its congruence exceeds
-the 99th percentile of the shuffled ones, and p over signs is below .01 too.
+distribution under random signs of the lineages. A dimension passes if both p are at most .01, its congruence exceeds
+the 99th percentile of the shuffled ones, and p over signs is at most .01 too.
 
 Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
 their number (Besag and Clifford 1991, *Biometrika* 78, 301-304).
@@ -91,6 +91,8 @@ class Stability:
         Seed of splits and nulls.
     data_hash
         Hash of the data.
+    checkpoint
+        File to remove once the result is written, or None.
     """
 
     dims: int
@@ -101,6 +103,12 @@ class Stability:
     why_not: str | None
     seed: int
     data_hash: str
+    checkpoint: Path | None = None
+
+    @property
+    def p_needed(self) -> float:
+        """Largest p that passes: .01, or the smallest p that this few replicates can give."""
+        return max(P_NEEDED, 1 / (1 + self.replicates))
 
     def summary(self) -> list[dict[str, Any]]:
         """Return one entry per dimension, as ``stability.json`` holds them; empty where nothing could be tested."""
@@ -115,7 +123,7 @@ class Stability:
                 "p_lineages": _sign_p(self.products[:, int(str(k)) - 1], self.seed),
                 "replicates": int(null["replicate"].nunique()),
             }
-            passes = bool(rows["congruence"].mean() > floor and entry["p_lineages"] < P_NEEDED)
+            passes = bool(rows["congruence"].mean() > floor and entry["p_lineages"] <= P_NEEDED)
             for name in ("congruence", "ability_r"):
                 observed = float(rows[name].mean())
                 low, high = np.quantile(rows[name], [0.025, 0.975])
@@ -132,7 +140,7 @@ class Stability:
                     "q99": float(np.quantile(means, 0.99)),
                 }
                 entry[f"p_{name}"] = float(p)
-                passes = bool(passes and p < P_NEEDED)
+                passes = bool(passes and p <= self.p_needed)
             entries.append(entry | {"passes": None if null.empty else passes})
         return entries
 
@@ -378,6 +386,7 @@ def run(
         why_not=None,
         seed=seed,
         data_hash=data.hash,
+        checkpoint=checkpoint,
     )
 
 
@@ -417,7 +426,7 @@ def _null_replicate(
 
 
 def write(result: Stability, json_path: str | Path, splits_path: str | Path, null_path: str | Path) -> None:
-    """Write ``stability.json``, ``stability_splits.csv`` and ``stability_null.csv``."""
+    """Write ``stability.json``, ``stability_splits.csv`` and ``stability_null.csv``; then drop the checkpoint."""
     write_csv(result.splits, splits_path)
     write_csv(result.null, null_path)
     write_json(
@@ -428,11 +437,14 @@ def write(result: Stability, json_path: str | Path, splits_path: str | Path, nul
             "null": "parametric (K-1): dimension k against data simulated from the fitted model with k - 1 dimensions, "
             "item intercepts only for k = 1",
             "replicates": result.replicates,
-            "p_needed": P_NEEDED,
-            "rule": "p_congruence, p_ability_r and p_lineages below p_needed, congruence_mean above permutation_q99",
+            "p_needed": result.p_needed,
+            "rule": "p_congruence and p_ability_r at most p_needed, p_lineages at most .01, congruence_mean above "
+            "permutation_q99",
             "seed": result.seed,
             "why_not": result.why_not,
             "provenance": provenance.record(data_hash=result.data_hash),
         },
         json_path,
     )
+    if result.checkpoint is not None:
+        result.checkpoint.unlink(missing_ok=True)
