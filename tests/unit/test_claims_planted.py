@@ -16,6 +16,7 @@ import xarray as xr
 from claims_fixture import STUDY, Subset, World, plant, study_of
 
 from benchmirt import claims, files
+from benchmirt.claims.gate import failings, missing_dimension
 from benchmirt.errors import InputError
 
 Record = dict[str, Any]
@@ -116,7 +117,7 @@ def test_without_a_second_dimension_nothing_that_needs_it_is_reproduced(
         corrected = claims.evaluate(name, tmp_path, study)["corrected"]
         assert corrected["verdict"] == "not reproduced", name
         if name != "C6":
-            assert corrected["why"].startswith("no second dimension: dimension 2 is no more stable"), name
+            assert corrected["why"].startswith("no second dimension: its loadings come back no better"), name
             assert all(part["verdict"] == "not reproduced" for part in corrected["parts"])
     # estimates and intervals are shown all the same where there is a name to go by
     shown = claims.evaluate("C9", tmp_path, study)["corrected"]
@@ -356,6 +357,59 @@ def test_fits_that_did_not_converge_cannot_be_used_unless_the_study_says_so(tmp_
     assert record["corrected"]["verdict"] == "reproduced"
     assert record["as_published"]["verdict"] == "cannot test"
     assert "no seed of the fit published converged" in record["as_published"]["why"]
+
+
+def test_families_leave_out_what_did_not_converge(tmp_path: Path) -> None:
+    plant(tmp_path)
+    both = {"bootstrap.nc": "replicate", "leave_one_out.nc": "benchmark"}
+
+    def mark(count: int) -> Callable[[xr.Dataset], None]:
+        def change(data: xr.Dataset) -> None:
+            (dim,) = set(both.values()) & set(data.dims)
+            data["converged"] = (dim, (np.arange(data.sizes[dim]) >= count).astype(np.int8))
+
+        return change
+
+    _edit(tmp_path / "dimensions" / "bootstrap.nc", mark(20))
+    assert verdicts(tmp_path, "C9", "C11") == {"C9": "reproduced", "C11": "reproduced"}
+    _edit(tmp_path / "dimensions" / "bootstrap.nc", mark(21))
+    for claim in ("C9", "C11"):
+        record = claims.evaluate(claim, tmp_path, study_of())
+        assert "only 19 refits" in record["corrected"]["why"]
+        assert (
+            claims.evaluate(claim, tmp_path, study_of(unconverged=True))["corrected"]["verdict"]
+            == "reproduced"
+        )
+    _edit(tmp_path / "dimensions" / "bootstrap.nc", mark(0))
+    _edit(tmp_path / "dimensions" / "leave_one_out.nc", mark(99))
+    record = claims.evaluate("C9", tmp_path, study_of())
+    assert record["corrected"]["why"] == "the fit without bbq did not converge"
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (
+            {"p_congruence": 0.3},
+            "its loadings come back no better than in data simulated without it (p = .30)",
+        ),
+        (
+            {"p_ability_r": 0.2},
+            "its abilities come back no better than in data simulated without it (p = .20)",
+        ),
+        ({"p_lineages": 0.04}, "it does not hold over lineages (p = .04)"),
+        ({"permutation_q99": 0.95}, "its loadings agree over halves no more than shuffled ones do"),
+        ({}, "it does not come back in halves of the models and items"),
+    ],
+)
+def test_the_reason_why_a_dimension_is_missing_is_told(entry: dict[str, float], text: str) -> None:
+    sound = {"p_congruence": 0.0099, "p_ability_r": 0.0099, "p_lineages": 0.001, "congruence_mean": 0.9}
+    assert failings(sound | entry, 0.0099) == text
+    dimensions = [{"dimension": 1, "passes": False, **sound, **entry}, {"dimension": 2, "passes": True}]
+    reason = missing_dimension({"dimensions": dimensions, "p_needed": 0.0099}, 2)
+    assert str(reason) == f"no second dimension: dimension 1 is missing already: {text}"
+    assert reason is not None
+    assert reason.verdict == "not reproduced"
 
 
 def test_an_ability_that_vanishes_without_the_benchmark_cannot_be_compared_with_it(tmp_path: Path) -> None:

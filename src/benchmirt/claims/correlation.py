@@ -135,6 +135,10 @@ def _unit(select: Selection, excepted: Selection, results: Results) -> tuple[int
     found = left_out.units.get_indexer(pd.Index([names[0]]))[0]
     if found < 0:
         raise Unavailable(f"there are no abilities without {names[0]}")
+    if len(left_out.units) == 1:
+        raise Unavailable(f"there are no abilities without {names[0]}, which has all the items")
+    if not left_out.usable[found]:
+        raise Unavailable(f"the fit without {names[0]} did not converge")
     return int(found), str(names[0])
 
 

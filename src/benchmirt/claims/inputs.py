@@ -119,6 +119,8 @@ class LeaveOneOut:
         Abilities, shape (units, N, K), aligned to the consensus.
     a
         Discriminations in the canonical frame, shape (units, J, K).
+    usable
+        Whether the fit can be used, shape (units,).
     """
 
     unit: str
@@ -127,6 +129,7 @@ class LeaveOneOut:
     items: pd.Index
     theta: Floats
     a: Floats
+    usable: Mask
 
 
 @dataclass(frozen=True)
@@ -313,6 +316,12 @@ class Results:
         with xr.open_dataset(self.path(name), engine="h5netcdf") as data:
             return data.load()
 
+    def _usable(self, data: xr.Dataset, dimension: str) -> Mask:
+        """Return which members of a family of fits converged; all of them if the study takes any."""
+        if "converged" not in data or self.study.claims.get("unconverged", False):
+            return np.ones(data.sizes[dimension], dtype=bool)
+        return data["converged"].to_numpy().astype(bool)
+
     def consensus(self, fit: str) -> Consensus:
         """Return the consensus solution of a fit."""
 
@@ -355,15 +364,17 @@ class Results:
             items=_names(data, "item"),
             theta=_array(data, "theta", "benchmark", "model", "ability"),
             a=_array(data, "a", "benchmark", "item", "dimension"),
+            usable=self._usable(data, "benchmark"),
         )
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
-        """Refits on resampled lineages; those with values that aren't finite are left out."""
+        """Refits on resampled lineages; those that did not converge or are not finite are left out."""
         data = self._open("dimensions/bootstrap.nc")
         a = data["a"].transpose("replicate", "item", "dimension").to_numpy()
         theta = _array(data, "theta", "replicate", "model", "dimension")
-        good = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(theta).all(axis=(1, 2))
+        good = self._usable(data, "replicate")
+        good &= np.isfinite(a).all(axis=(1, 2)) & np.isfinite(theta).all(axis=(1, 2))
         return Bootstrap(
             models=_names(data, "model"),
             items=_names(data, "item"),

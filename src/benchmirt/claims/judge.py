@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmirt import provenance
 from benchmirt.claims import selection, spec
+from benchmirt.claims.gate import missing_dimension
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.verdict import (
@@ -28,51 +29,9 @@ from benchmirt.errors import InputError, nearest
 if TYPE_CHECKING:
     from benchmirt.config import Study
 
-__all__ = ["evaluate", "missing_dimension"]
+__all__ = ["evaluate"]
 
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _TOLD = 3
-
-
-def missing_dimension(stability: dict[str, Any], needed: int) -> Unavailable | None:
-    """Say why the study has no such dimension; None if this one and all before it pass their nulls.
-
-    Parameters
-    ----------
-    stability
-        ``stability.json``.
-    needed
-        Number of the dimension, from 1.
-
-    Returns
-    -------
-    Unavailable or None
-        *not reproduced* if a dimension was tested and fails, *cannot test* if it was not tested.
-    """
-    if stability.get("why_not"):
-        return Unavailable(f"the dimensions could not be tested: {stability['why_not']}")
-    tested = {int(entry["dimension"]): entry for entry in stability.get("dimensions") or ()}
-    for k in range(1, needed + 1):
-        if k not in tested:
-            return Unavailable(f"dimension {k} was not tested: the fits have {len(tested)}")
-        if tested[k].get("passes") is None:
-            return Unavailable(f"dimension {k} was not tested against its null")
-        if not tested[k]["passes"]:
-            ordinal = _ORDINALS[needed - 1] if needed <= len(_ORDINALS) else f"{needed}th"
-            worst = [tested[k].get(key) for key in ("p_congruence", "p_ability_r")]
-            tail = max((p for p in worst if p is not None), default=None)
-            shown = "" if tail is None else f" (p = {number(tail)}, less than {_needed(stability)} is needed)"
-            model = "dimension" if k == 2 else "dimensions"
-            return Unavailable(
-                f"no {ordinal} dimension: dimension {k} is no more stable over halves of the models and items "
-                f"than in data simulated with {k - 1} {model}{shown}",
-                "not reproduced",
-            )
-    return None
-
-
-def _needed(stability: dict[str, Any]) -> str:
-    return number(float(stability.get("p_needed", 0.01)))
 
 
 def _lacking(needs: spec.Selection, results: Results) -> str | None:

@@ -1,8 +1,9 @@
 """Whether a dimension comes back in other models and other items.
 
-The corrected answer is congruence over disjoint halves of lineages and items, judged by its p-value against
-data simulated with one dimension less; a region, if the claim gives one, asks for a size besides. As
-published: mean congruence over seeds on the same data, which tests the optimiser and no more.
+The corrected answer is congruence over disjoint halves of lineages and items, judged by its p-value against data
+simulated with one dimension less, and by what else ``stability.json`` asks of it; a region, if the claim gives
+one, asks for a size besides. As published: mean congruence over seeds on the same data, which tests the optimiser
+and no more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmirt.claims.gate import failings, p_needed
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part
@@ -39,10 +41,10 @@ def _part(part: Part, results: Results) -> PartResult:
     dimension = part.dimension or 1
     as_published = _over_seeds(results.reproducibility, dimension)
     why = "" if as_published is not None else f"no seeds agree or disagree on dimension {dimension}"
-    needed = float(stability.get("p_needed", 0.01))
+    needed = p_needed(stability)
     fewer = f"{dimension - 1} dimension{'s' * (dimension > 2)}" if dimension > 1 else "no dimension"
     nulls = f"data with {fewer}"
-    asked = f"p < {number(needed)} against {nulls}"
+    asked = f"p of at most {number(needed)} against {nulls}"
     base: dict[str, Any] = {
         "part": part,
         "chosen": results.items()["kept"].to_numpy(dtype=bool),
@@ -75,7 +77,7 @@ def _part(part: Part, results: Results) -> PartResult:
     if entry.get("passes") is None:
         blocked = Unavailable("the dimension was not tested against its null")
     elif not entry["passes"]:
-        blocked = Unavailable(f"no more stable over halves than {nulls} would give ({shown})", NOT_REPRODUCED)
+        blocked = Unavailable(failings(entry, needed), NOT_REPRODUCED)
     return PartResult(
         **base,
         region=region,

@@ -1,0 +1,73 @@
+"""Whether the study has a dimension at all: a claim that rests on it falls with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmirt.claims.inputs import Unavailable
+from benchmirt.claims.verdict import NOT_REPRODUCED, number
+
+__all__ = ["failings", "missing_dimension", "p_needed"]
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+_LINEAGES = 0.01
+
+
+def p_needed(stability: Mapping[str, Any]) -> float:
+    """Return the largest p-value with which a dimension passes."""
+    return float(stability.get("p_needed", 0.01))
+
+
+def failings(entry: Mapping[str, Any], needed: float) -> str:
+    """Say which of the conditions a dimension that does not pass fails.
+
+    Parameters
+    ----------
+    entry
+        The dimension's entry of ``stability.json``.
+    needed
+        Largest p-value with which it would pass.
+    """
+    told = []
+    for key, what in (("p_congruence", "loadings come"), ("p_ability_r", "abilities come")):
+        p = entry.get(key)
+        if p is not None and p > needed:
+            told.append(f"its {what} back no better than in data simulated without it (p = {number(p)})")
+    p, floor = entry.get("p_lineages"), entry.get("permutation_q99")
+    if p is not None and p > _LINEAGES:
+        told.append(f"it does not hold over lineages (p = {number(p)})")
+    if floor is not None and entry["congruence_mean"] <= floor:
+        told.append("its loadings agree over halves no more than shuffled ones do")
+    return "; ".join(told) or "it does not come back in halves of the models and items"
+
+
+def missing_dimension(stability: Mapping[str, Any], needed: int) -> Unavailable | None:
+    """Say why the study has no such dimension; None if this one and all before it pass their nulls.
+
+    Parameters
+    ----------
+    stability
+        ``stability.json``.
+    needed
+        Number of the dimension, from 1.
+
+    Returns
+    -------
+    Unavailable or None
+        *not reproduced* if a dimension was tested and fails, *cannot test* if it was not tested.
+    """
+    if stability.get("why_not"):
+        return Unavailable(f"the dimensions could not be tested: {stability['why_not']}")
+    tested = {int(entry["dimension"]): entry for entry in stability.get("dimensions") or ()}
+    for k in range(1, needed + 1):
+        if k not in tested:
+            return Unavailable(f"dimension {k} was not tested: the fits have {len(tested)}")
+        if tested[k].get("passes") is None:
+            return Unavailable(f"dimension {k} was not tested against its null")
+        if not tested[k]["passes"]:
+            ordinal = _ORDINALS[needed - 1] if needed <= len(_ORDINALS) else f"{needed}th"
+            which = "" if k == needed else f"dimension {k} is missing already: "
+            reason = failings(tested[k], p_needed(stability))
+            return Unavailable(f"no {ordinal} dimension: {which}{reason}", NOT_REPRODUCED)
+    return None
