@@ -19,19 +19,12 @@ if __name__ == "__main__":
     from benchmirt.dimensions import consensus, families, statistics
     from benchmirt.inference.record import FitRecord
 
-    solution = consensus.read(Path(snakemake.input.consensus))
+    responses, items, models = (pd.read_parquet(table) for table in snakemake.input.matrix)
+    solution = consensus.read(snakemake.input.consensus)
+    bootstrap = families.read_bootstrap(snakemake.input.bootstrap)
     published = [FitRecord.load(Path(path)) for path in snakemake.input.published]
+    statistics.write(statistics.item_statistics(items, solution, published), snakemake.output.item_statistics)
     statistics.write(
-        statistics.item_statistics(pd.read_parquet(snakemake.input.item_table), solution, published),
-        Path(snakemake.output.item_statistics),
-    )
-    statistics.write(
-        statistics.model_statistics(
-            pd.read_parquet(snakemake.input.model_table),
-            pd.read_parquet(snakemake.input.responses),
-            solution,
-            families.read_bootstrap(Path(snakemake.input.bootstrap)),
-            published,
-        ),
-        Path(snakemake.output.model_statistics),
+        statistics.model_statistics(models, responses, items, solution, bootstrap, published),
+        snakemake.output.model_statistics,
     )

@@ -21,6 +21,7 @@ if __name__ == "__main__":
     result = stability.run(
         matrix.load(Path(snakemake.input.matrix[0]).parent, asymptotes=snakemake.params.asymptotes),
         consensus.read(Path(snakemake.input.consensus)),
+        checkpoint=Path(snakemake.output[0]).with_suffix(".checkpoint.jsonl"),
         **snakemake.params.options,
     )
     stability.write(result, *map(Path, snakemake.output))

@@ -80,7 +80,6 @@ rule stability:
             "splits": STUDY.dimensions["splits"],
             "replicates": STUDY.dimensions["null_replicates"],
             "null_splits": STUDY.dimensions["null_splits"],
-            **ENGINES["em"],
         },
         fingerprint=code_of("stability"),
     script:
@@ -110,7 +109,6 @@ rule number:
             "max_dims": STUDY.fits["max_dims"],
             "folds": STUDY.dimensions["folds"],
             "replicates": STUDY.dimensions["null_replicates"],
-            **ENGINES["em"],
         },
         fingerprint=code_of("number"),
     script:
@@ -190,9 +188,7 @@ rule labels:
 
 rule item_model_statistics:
     input:
-        responses="<results>/matrix/honest/responses.parquet",
-        item_table="<results>/matrix/honest/items.parquet",
-        model_table="<results>/matrix/honest/models.parquet",
+        matrix=matrix("honest"),
         consensus="<results>/dimensions/corrected/consensus.nc",
         bootstrap="<results>/dimensions/bootstrap.nc",
         published=seeds("published"),
