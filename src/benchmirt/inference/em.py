@@ -11,8 +11,9 @@ The posterior is approximated by independent Gaussians, one of dimension K per m
 
 The first sweeps use the Jaakkola-Jordan bound (2000), w = tanh(xi / 2) / (2 xi), which cannot diverge; the others the expected
 score and curvature under the Gaussian logits (natural-gradient variational inference; Knowles and Minka 2011), which give
-better covariances. Asymptotes enter through the responsibilities of the EM complete data: the chance that a right answer passed
-through the logistic part.
+better covariances; their steps stay within what the bound allows, since Newton steps overshoot where logits are saturated.
+Asymptotes enter through the responsibilities of the EM complete data: the chance that a right answer passed through the
+logistic part.
 
 Many replicates of one data set (bootstrap, folds, halves, leave-one-out) differ by weights only and share one compilation:
 a model of weight 0 does not inform the items but is still scored, an item of weight 0 does not inform the abilities but is
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +53,8 @@ __all__ = ["Batch", "fit", "fit_many"]
 
 BOUNDED_SWEEPS = 20
 LONGEST_STEP = 3.0
+# steps are at most 1 / RELAXATION times those of the bound, which descend for any factor below 2
+RELAXATION = 0.55
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -109,15 +112,23 @@ def _inverse(matrices: Array) -> Array:
     return (inverse + jnp.swapaxes(inverse, -1, -2)) / 2
 
 
-def _pull(
-    state: State, responses: Array, asymptotes: Asymptotes | None, bounded: bool
-) -> tuple[Array, Array]:
-    """Return the expected score g and weight w of every cell under the current Gaussians, each (models, items)."""
+class _Pull(NamedTuple):
+    """What the cells say, each (models, items): expected score, weight for the covariances, weight for the steps."""
+
+    score: Array
+    weight: Array
+    step: Array
+
+    def weighted(self, weights: Array) -> _Pull:
+        """Multiply all three by weights that broadcast against (models, items)."""
+        return _Pull(*(values * weights for values in self))
+
+
+def _pull(state: State, responses: Array, asymptotes: Asymptotes | None, bounded: bool) -> _Pull:
+    """Evaluate the cells under the current Gaussians."""
     mean, variance = logit_moments(state.m, state.v, state.mu[:, :-1], state.mu[:, -1], state.s)
     shrunk, kappa = moderated(mean, variance)
     score, curvature = score_and_curvature(shrunk, responses, asymptotes)
-    if not bounded:
-        return score, curvature * kappa
     seen = responses >= 0
     if asymptotes is None:
         responsibility = jnp.where(seen, 1.0, 0.0)
@@ -125,8 +136,11 @@ def _pull(
         plain, _ = score_and_curvature(shrunk, responses, None)
         responsibility = jnp.where(seen, score / plain, 0.0)
     xi = jnp.sqrt(mean**2 + jnp.maximum(variance, 0.0)) + 1e-4
-    weight = responsibility * jnp.tanh(xi / 2) / (2 * xi)
-    return responsibility * (responses - 0.5) - weight * mean, weight
+    bound = responsibility * jnp.tanh(xi / 2) / (2 * xi)
+    if bounded:
+        return _Pull(responsibility * (responses - 0.5) - bound * mean, bound, bound)
+    weight = curvature * kappa
+    return _Pull(score, weight, jnp.maximum(weight, RELAXATION * bound))
 
 
 def _limited(step: Array) -> Array:
@@ -134,32 +148,36 @@ def _limited(step: Array) -> Array:
     return step * jnp.minimum(1.0, LONGEST_STEP / jnp.maximum(length, 1e-12))
 
 
-def _update_items(
-    state: State, pull: tuple[Array, Array], model_weight: Array, prior: tuple[Array, Array]
-) -> State:
+def _update_items(state: State, pull: _Pull, model_weight: Array, prior: tuple[Array, Array]) -> State:
     n, k = state.m.shape
-    g, w = (values * model_weight[:, None] for values in pull)
+    g, w, w_step = pull.weighted(model_weight[:, None])
     x = jnp.concatenate([state.m, jnp.ones((n, 1))], axis=1)
-    spread = jnp.zeros((n, k + 1, k + 1)).at[:, :k, :k].set(state.v)
-    moments = (x[:, :, None] * x[:, None, :]).reshape(n, -1)
-    crossed = (w.T @ spread.reshape(n, -1)).reshape(-1, k + 1, k + 1)
+    spread = jnp.zeros((n, k + 1, k + 1)).at[:, :k, :k].set(state.v).reshape(n, -1)
+    moments = (x[:, :, None] * x[:, None, :]).reshape(n, -1) + spread
     precision, center = prior
-    s = _inverse((w.T @ moments).reshape(-1, k + 1, k + 1) + crossed + jnp.diag(precision))
+
+    def precisions(weights: Array) -> Array:
+        return (weights.T @ moments).reshape(-1, k + 1, k + 1) + jnp.diag(precision)
+
+    crossed = (w.T @ spread).reshape(-1, k + 1, k + 1)
     gradient = g.T @ x - jnp.einsum("jpq,jq->jp", crossed, state.mu) - precision * (state.mu - center)
-    step = jnp.einsum("jpq,jq->jp", s, gradient)
-    return state._replace(mu=state.mu + _limited(step), s=s)
+    step = jnp.einsum("jpq,jq->jp", _inverse(precisions(w_step)), gradient)
+    return state._replace(mu=state.mu + _limited(step), s=_inverse(precisions(w)))
 
 
-def _update_models(state: State, pull: tuple[Array, Array], item_weight: Array) -> State:
+def _update_models(state: State, pull: _Pull, item_weight: Array) -> State:
     j, k = state.mu.shape[0], state.m.shape[1]
-    g, w = (values * item_weight for values in pull)
-    a, s_aa, s_ad = state.mu[:, :k], state.s[:, :k, :k], state.s[:, :k, k]
-    crossed = (w @ s_aa.reshape(j, -1)).reshape(-1, k, k)
-    outer = (w @ (a[:, :, None] * a[:, None, :]).reshape(j, -1)).reshape(-1, k, k)
-    v = _inverse(outer + crossed + jnp.eye(k))
+    g, w, w_step = pull.weighted(item_weight)
+    a, s_aa, s_ad = state.mu[:, :k], state.s[:, :k, :k].reshape(j, -1), state.s[:, :k, k]
+    second = (a[:, :, None] * a[:, None, :]).reshape(j, -1) + s_aa
+
+    def precisions(weights: Array) -> Array:
+        return (weights @ second).reshape(-1, k, k) + jnp.eye(k)
+
+    crossed = (w @ s_aa).reshape(-1, k, k)
     gradient = g @ a - jnp.einsum("npq,nq->np", crossed, state.m) - w @ s_ad - state.m
-    step = jnp.einsum("npq,nq->np", v, gradient)
-    return state._replace(m=state.m + _limited(step), v=v)
+    step = jnp.einsum("npq,nq->np", _inverse(precisions(w_step)), gradient)
+    return state._replace(m=state.m + _limited(step), v=_inverse(precisions(w)))
 
 
 def _sweep(
@@ -170,6 +188,7 @@ def _sweep(
     item_weight: Array,
     priors: Priors,
     bounded: bool,
+    keep_scales: bool,
 ) -> State:
     k = state.m.shape[1]
     prior = (
@@ -179,6 +198,8 @@ def _sweep(
     state = _update_items(state, _pull(state, responses, asymptotes, bounded), model_weight, prior)
     state = _update_models(state, _pull(state, responses, asymptotes, bounded), item_weight)
     state = settle_frame(state, model_weight, item_weight)
+    if keep_scales:
+        return state
     hyper = update_hyper(state, item_weight, priors)
     # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
     return hyper._replace(tau2=state.tau2) if bounded else hyper
@@ -253,7 +274,7 @@ def _cold_state(theta: Array, items: int) -> State:
     )
 
 
-@partial(jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random"))
+@partial(jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random", "keep_scales"))
 def _solve(
     responses: Array,
     asymptotes: Asymptotes | None,
@@ -269,6 +290,7 @@ def _solve(
     priors: Priors,
     warm: bool,
     random: bool,
+    keep_scales: bool,
 ) -> tuple[State, Array, Array, Array, Array]:
     items = responses.shape[1]
 
@@ -282,6 +304,7 @@ def _solve(
             model_weight=model_weight,
             item_weight=item_weight,
             priors=priors,
+            keep_scales=keep_scales,
         )
         if warm:
             assert start is not None
@@ -322,6 +345,7 @@ def fit_many(
     item_weights: NDArray[Any] | None = None,
     reveal: NDArray[np.bool_] | None = None,
     start: FitRecord | None = None,
+    keep_scales: bool = False,
     seed: int = 0,
     sweeps: int = 300,
     tolerance: float = 1e-4,
@@ -345,6 +369,9 @@ def fit_many(
     start
         A fit of the same models, items and dims to start from (a warm start); else the spectral start for seed 0 and
         random abilities for other seeds.
+    keep_scales
+        Keep tau, mu_d and sigma_d at those of ``start``. For weights above 1: a model counted five times agrees with its copies
+        on every item, chance included, which an estimated tau would take for discrimination without end.
     seed
         Seed of the random starts, one per replicate.
     sweeps, tolerance
@@ -366,6 +393,8 @@ def fit_many(
     """
     models, items = data.responses.shape
     check_dims(models, items, dims)
+    if keep_scales and start is None:
+        raise ValueError("keep_scales keeps those of a start, and there is none")
     replicates = max((len(x) for x in (model_weights, item_weights, reveal) if x is not None), default=1)
 
     def filled(weights: NDArray[Any] | None, size: int) -> Array:
@@ -389,6 +418,7 @@ def fit_many(
         priors=priors or Priors(),
         warm=start is not None,
         random=seed != 0,
+        keep_scales=keep_scales,
     )
     change_ = np.asarray(change, np.float64)
     finite = np.isfinite(change_) & np.isfinite(np.asarray(elbo))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 START_SCALE = 0.1
-SETTLED = 2e-4
+SETTLED = 5e-4
 
 
 def _start(key: Array, responses: Array, dims: int) -> dict[str, Array]:
