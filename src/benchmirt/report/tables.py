@@ -452,9 +452,12 @@ def reproducibility(found: Findings) -> list[dict[str, str]]:
                 "mean": words.number(values.mean()),
                 "low": words.number(values.min()),
                 "high": words.number(values.max()),
-                "ability": words.number(table["ability_r"].astype(float).mean())
-                if "ability_r" in table
-                else words.NOTHING,
+                "ability": _average(table, "ability_r"),
+                "published": _average(table, "published_congruence"),
             }
         )
     return rows
+
+
+def _average(table: pd.DataFrame, name: str) -> str:
+    return words.number(pd.to_numeric(table[name]).mean()) if name in table else words.NOTHING
