@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmirt import roster
 from benchmirt.errors import InputError
 
 __all__ = [
@@ -558,23 +559,6 @@ def models_table(models: int) -> pd.DataFrame:
     InputError
         If fewer than 8 or more than 100 models are asked for.
     """
+    names = roster.chosen(models)
     table = _all_models()
-    if not 8 <= models <= len(table):
-        raise InputError(
-            "the simulated study",
-            where="models",
-            found=str(models),
-            expected=f"a number from 8 to {len(table)}",
-        )
-    own = "own:" + table["model"]
-    lineage = table["lineage"].fillna(own)
-    sizes = lineage.value_counts(sort=False)
-    share = sizes * models / len(table)
-    keep = share.astype(int)
-    order = (share - keep).sort_values(ascending=False, kind="stable").index
-    for name in order[: models - int(keep.sum())]:
-        keep[name] += 1
-    rank = table.groupby(lineage, sort=False).cumcount()
-    kept, size = keep.loc[lineage].to_numpy(), sizes.loc[lineage].to_numpy()
-    chosen = (rank + 1) * kept // size > rank * kept // size
-    return table.loc[chosen].reset_index(drop=True)
+    return table[table["model"].isin(names)].reset_index(drop=True)
