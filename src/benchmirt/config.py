@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmirt.errors import InputError, faults, nearest
 
-__all__ = ["Source", "Study", "claims_table", "dump", "fits_table", "load", "read_yaml"]
+__all__ = ["RAW", "Source", "Study", "claims_table", "dump", "fits_table", "load", "read_yaml", "validated"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SCHEMA = Path("workflow", "schemas", "config.schema.json")
@@ -29,6 +29,12 @@ _SIMULATED = {
     "items": "simulated_items.csv",
     "models": "simulated_models.csv",
 }
+RAW = {
+    "leaderboard": "simulated_open_llm_leaderboard",
+    "safety-eval": "simulated_safety_eval",
+}
+"""Kinds of sources with one folder per model, and the folder of each where the workflow simulates it."""
+
 _TYPES = {
     "object": "a mapping (key: value)",
     "array": "a list",
@@ -49,7 +55,7 @@ class Source:
     name
         Unique in the study and safe in paths.
     kind
-        ``table`` or ``simulated``.
+        ``table``, ``simulated``, or one of :data:`RAW`.
     options
         The source's other keys, defaults filled; paths as they were given.
     """
@@ -59,13 +65,19 @@ class Source:
     options: dict[str, Any]
 
     def files(self, results: str) -> dict[str, str]:
-        """Return the tables to read: ``responses`` and, where there are such, ``items`` and ``models``.
+        """Return what is read: ``responses`` and, where there are such, ``items`` and ``models``.
+
+        Raw sources have a ``folder`` instead of responses, and no items.
 
         Parameters
         ----------
         results
-            The results folder; simulated tables stand in its ``sources/{name}/``.
+            The results folder; simulated tables stand in its ``sources/{name}/``, simulated raw files in its
+            ``sources/``.
         """
+        if self.kind in RAW:
+            folder = self.options.get("folder", f"{results}/sources/{RAW[self.kind]}")
+            return {"folder": folder.rstrip("/") or "/", "models": self.options["models"]}
         if self.kind == "simulated":
             return {role: f"{results}/sources/{self.name}/{name}" for role, name in _SIMULATED.items()}
         return {role: self.options[role] for role in ("responses", "items", "models") if role in self.options}
@@ -95,6 +107,8 @@ class Study:
         The working directory, and the folder that holds the workflow.
     config_sha256
         Hash of `raw` without the results folder.
+    simulate
+        What the simulated double holds, or None: arguments of :func:`benchmirt.simulate.raw.twin`.
     """
 
     name: str
@@ -113,6 +127,7 @@ class Study:
     base: Path = field(compare=False)
     root: Path = field(compare=False)
     config_sha256: str
+    simulate: dict[str, Any] | None = None
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -130,6 +145,10 @@ class Study:
     def files(self, source: str) -> dict[str, str]:
         """Return the tables of a source; see :meth:`Source.files`."""
         return self.source(source).files(self.results)
+
+    def resource(self, path: str) -> Path:
+        """Return where a file stands that is found in the working directory or else beside the workflow."""
+        return _resource(path, self.base, self.root)
 
     @property
     def claims_files(self) -> tuple[Path, ...]:
@@ -311,6 +330,13 @@ def _check(
         raise faults(list({str(sentence): sentence for sentence in told}.values()))
 
 
+def _is_simulated(source: Mapping[str, Any]) -> bool:
+    """Say whether a source is simulated: by its kind, for want of a folder, or by the folder's name."""
+    if source["kind"] in RAW:
+        return "folder" not in source or "simulated" in Path(source["folder"]).name
+    return bool(source["kind"] == "simulated")
+
+
 # -- checks beyond the schema -------------------------------------------------------------------------------
 
 
@@ -348,10 +374,72 @@ def _check_columns(source: Mapping[str, Any], where: str, origin: str) -> Iterat
                     )
 
 
+def _check_raw(
+    source: Mapping[str, Any],
+    where: str,
+    simulate: Mapping[str, Any] | None,
+    base: Path,
+    root: Path,
+    origin: str,
+    check_files: bool,
+) -> Iterator[InputError]:
+    """Yield what is wrong with a source of raw files."""
+    yield from _check_columns(source, where, origin)
+    folder = source.get("folder")
+    if folder is None and simulate is None:
+        yield InputError(
+            "this key is required and missing",
+            file=origin,
+            where=f"{where}.folder",
+            todo="Name the folder that holds one folder per model, or add simulate: to have it made",
+        )
+    if folder is not None and check_files and not (base / folder).is_dir():
+        yield InputError(
+            "this folder does not exist",
+            file=origin,
+            where=f"{where}.folder",
+            found=str((base / folder).absolute()),
+            todo="Correct the path; it is relative to the working directory",
+        )
+    for key in ("models", "scoring"):
+        for path in [source[key]] if isinstance(source[key], str) else source[key]:
+            if check_files and not _resource(path, base, root).is_file():
+                yield InputError(
+                    "this file does not exist",
+                    file=origin,
+                    where=f"{where}.{key}",
+                    found=str((base / path).absolute()),
+                    todo="Correct the path; it is relative to the working directory",
+                )
+
+
+def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]:
+    """Yield what is wrong with the simulated double: nothing reads it, or two sources read the same."""
+    if raw["simulate"] is None:
+        return
+    kinds = [source["kind"] for source in raw["sources"] if source["kind"] in RAW and "folder" not in source]
+    if not kinds:
+        yield InputError(
+            "no source reads what is simulated",
+            file=origin,
+            where="simulate",
+            todo=f"Add sources of the kinds {' and '.join(RAW)} without a folder, or drop simulate",
+        )
+    for kind in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
+        yield InputError(
+            "two sources read the same simulated files",
+            file=origin,
+            where="sources",
+            found=f"the kind {kind} twice without a folder",
+            todo="Drop one of them",
+        )
+
+
 def _check_meaning(
-    raw: Mapping[str, Any], base: Path, origin: str, check_files: bool
+    raw: Mapping[str, Any], base: Path, root: Path, origin: str, check_files: bool
 ) -> Iterator[InputError]:
     """Yield what is wrong with a configuration that agrees with the schema."""
+    yield from _check_simulate(raw, origin)
     names: set[str] = set()
     for number, source in enumerate(raw["sources"]):
         where = f"sources[{number}]"
@@ -364,6 +452,8 @@ def _check_meaning(
                 todo="Give each source its own name",
             )
         names.add(source["name"])
+        if source["kind"] in RAW:
+            yield from _check_raw(source, where, raw["simulate"], base, root, origin, check_files)
         if source["kind"] != "table":
             continue
         yield from _check_columns(source, where, origin)
@@ -454,14 +544,14 @@ def load(
         raise InputError("the configuration is empty", file=origin, expected="at least study and sources")
     raw = _fill(config, whole, whole)
     _check(raw, whole, whole, origin)
-    told = list(_check_meaning(raw, Path(base), origin, check_files))
+    told = list(_check_meaning(raw, Path(base), home, origin, check_files))
     if told:
         raise faults(told)
     hashed = {key: value for key, value in raw.items() if key != "results"}
     study = Study(
         name=raw["study"],
         title=raw["title"] or raw["study"],
-        simulated=any(source["kind"] == "simulated" for source in raw["sources"]),
+        simulated=any(_is_simulated(source) for source in raw["sources"]),
         results=raw["results"].rstrip("/"),
         sources=tuple(
             Source(
@@ -482,6 +572,7 @@ def load(
         base=Path(base),
         root=home,
         config_sha256=hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest(),
+        simulate=raw["simulate"],
     )
     claims_table(study, origin=origin)
     return study
@@ -563,6 +654,31 @@ def read_yaml(path: str | Path) -> Any:
             file=path,
             where=None if mark is None else f"row {mark.line + 1}",
         ) from None
+
+
+def validated(value: Any, schema: Path, origin: str, root: Path | None = None) -> Any:
+    """Return a copy of `value`, a mapping, with the defaults of a schema filled, if it agrees with the schema.
+
+    Parameters
+    ----------
+    value
+        What a file holds.
+    schema
+        File of the schema, relative to the folder of the workflow.
+    origin
+        What messages call the file.
+    root
+        The folder of the workflow; found from the library if absent.
+
+    Raises
+    ------
+    InputError
+        One for all violations.
+    """
+    whole = _schema((_ROOT if root is None else Path(root)) / schema)
+    filled = _fill(value, whole, whole)
+    _check(filled, whole, whole, origin)
+    return filled
 
 
 def _read_claims(path: Path) -> Any:

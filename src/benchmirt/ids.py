@@ -1,10 +1,11 @@
-"""Names of models and items as parts of paths: reversible and safe."""
+"""Names of models and items: as parts of paths, reversible and safe, and in the order that readers expect."""
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote
 
-__all__ = ["slug", "unslug"]
+__all__ = ["natural", "slug", "unslug"]
 
 
 def slug(name: str) -> str:
@@ -41,3 +42,12 @@ def unslug(text: str) -> str:
     if not name or slug(name) != text:
         raise ValueError(f"{text!r} is not a slug")
     return name
+
+
+def natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    """Return a key that sorts names as readers expect: ``q2`` before ``q10``."""
+    return tuple(
+        (0, int(piece)) if piece.isdigit() and piece.isascii() else (1, piece)
+        for piece in re.split(r"([0-9]+)", name)
+        if piece
+    )

@@ -1,8 +1,9 @@
 """The response matrix: all sources merged, one policy applied, items and models filtered.
 
 Two policies. ``honest``: an outcome that could not be graded is missing. ``published``: such a failure counts
-as 0, and as 1 on inverted benchmarks, as the published study has it. Nothing is ever dropped from the tables:
-items and models that a filter leaves out have ``kept`` false and a reason, and :func:`load` skips them.
+as in the published study, which is 0 for most benchmarks and 1 for WMDP; the outcome tables say so row by row.
+Nothing is ever dropped from the tables: items and models that a filter leaves out have ``kept`` false and a
+reason, and :func:`load` skips them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt import outcomes, provenance
-from benchmirt.config import Study
+from benchmirt.config import RAW, Study
 from benchmirt.errors import InputError, nearest
-from benchmirt.files import write_csv, write_json, write_parquet
-from benchmirt.ids import slug
-from benchmirt.outcomes import FAILURES, ITEM_FACTS, MODEL_FACTS, REASONS
+from benchmirt.files import sha256_bytes, write_csv, write_json, write_parquet
+from benchmirt.ids import natural, slug
+from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS
+from benchmirt.sources.folders import all_models
 
 if TYPE_CHECKING:
     import pandera.pandas as pandera
@@ -44,7 +46,6 @@ __all__ = [
 Policy = Literal["published", "honest"]
 POLICIES: tuple[Policy, ...] = ("published", "honest")
 _log = logging.getLogger(__name__)
-_FAILED = np.array([0, *(reason in FAILURES for reason in REASONS)], dtype=bool)
 _STATISTICS = {"observed": "int64", "mean": "float64", "kept": "bool", "drop_reason": "str"}
 _ITEM_COLUMNS = {**ITEM_FACTS, **_STATISTICS}
 _MODEL_COLUMNS = {
@@ -175,17 +176,95 @@ def coverage_schema() -> pandera.DataFrameSchema:
 
 @dataclass
 class _Origin:
-    """A shard and what is known of it."""
+    """A source: its shards, and what is known of its items and models.
 
-    shard: Path
+    Attributes
+    ----------
+    shards
+        Files of outcomes.
+    item_facts, model_facts
+        A row per item and model.
+    manifests
+        One per model.
+    asked
+        Item -> hash of the question that counts, where models were asked different ones.
+    """
+
+    shards: list[Path]
     item_facts: pd.DataFrame
     model_facts: pd.DataFrame
     manifests: list[dict[str, Any]]
+    asked: dict[str, int]
 
-    def file(self, role: str = "responses") -> str:
+    @property
+    def is_table(self) -> bool:
+        """Whether the source is a table, with rows for items and columns for models."""
+        return not self.manifests or "folder" not in self.manifests[0]
+
+    def file(self, role: str = "responses", model: str | None = None) -> str:
+        """Return how messages call the file that gives the facts in `role`, or a model's outcomes."""
+        if not self.is_table:
+            own = [manifest["folder"] for manifest in self.manifests if manifest["model"] == model]
+            return str(own[0] if own else Path(self.manifests[0]["folder"]).parent)
         files = self.manifests[0]["files"] if self.manifests else {}
         chosen = files.get(role, files.get("responses"))
-        return str(chosen["path"]) if chosen else str(self.shard)
+        return str(chosen["path"]) if chosen else str(self.shards[0])
+
+    def place(self, item: str, model: str) -> str:
+        """Return how messages call a cell."""
+        if not self.is_table:
+            return f'"{item}"'
+        row = self.item_facts.loc[self.item_facts["question_id"] == item, "row"].iloc[0]
+        return f'row {row}, column "{model}"'
+
+
+def _origins(shards: Sequence[Path]) -> list[_Origin]:
+    """Read the facts beside shards; the shards of one folder are one source."""
+    folders: dict[Path, list[Path]] = {}
+    for shard in shards:
+        folders.setdefault(shard.parent, []).append(shard)
+    found = []
+    for folder, own in folders.items():
+        manifests = [manifest for shard in own for manifest in outcomes.manifests(shard)]
+        names = dict.fromkeys(tuple(sorted(manifest["facts"].items())) for manifest in manifests)
+        facts = [outcomes.read_facts(folder, **dict(pair)) for pair in names]
+        items = pd.concat([pair[0] for pair in facts], ignore_index=True)
+        models = pd.concat([pair[1] for pair in facts], ignore_index=True)
+        asked: dict[str, int] = {}
+        if len(facts) > 1 or items["question_id"].duplicated().any():
+            items, asked = _one_row_each(items, own)
+            models = models.sort_values("model", kind="stable", ignore_index=True)
+        found.append(_Origin(own, items, models, manifests, asked))
+    return found
+
+
+def _one_row_each(items: pd.DataFrame, shards: Sequence[Path]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Merge the facts of a source's jobs; where models were asked different questions, the commonest counts.
+
+    Returns
+    -------
+    DataFrame
+        A row per item, sorted by benchmark and name.
+    dict
+        Item -> hash of the question that counts, for items with several.
+    """
+    items = items.drop_duplicates(["question_id", "content_hash"], ignore_index=True)
+    several = items.loc[items["question_id"].duplicated(keep=False)]
+    asked: dict[str, int] = {}
+    if len(several):
+        counts: dict[tuple[str, int], int] = {}
+        for shard in shards:
+            for pair, number in outcomes.contents(shard, set(several["question_id"])).items():
+                counts[pair] = counts.get(pair, 0) + number
+        for (name, content), number in sorted(counts.items()):
+            if name not in asked or number > counts[name, asked[name]]:
+                asked[name] = content
+        own = [0 if text is None else int(text, 16) for text in several["content_hash"].replace(np.nan, None)]
+        lost = [asked[name] != content for name, content in zip(several["question_id"], own, strict=True)]
+        items = items.drop(index=several.index[lost])
+    keys = zip(items["benchmark"].tolist(), map(natural, items["question_id"].tolist()), strict=True)
+    order = [place for place, _ in sorted(enumerate(keys), key=lambda one: one[1])]
+    return items.iloc[order].reset_index(drop=True), asked
 
 
 def build(
@@ -219,13 +298,10 @@ def build(
     """
     if policy not in POLICIES:
         raise ValueError(f"no policy is called {policy!r}")
-    origins = [
-        _Origin(Path(shard), *outcomes.facts(shard), outcomes.manifests(shard)) for shard in outcome_files
-    ]
+    origins = _origins([Path(shard) for shard in outcome_files])
     items = _merge_facts(origins, "items", "question_id")
     models = _merge_facts(origins, "models", "model")
-    values, reasons = _merge_outcomes(origins, items["question_id"], models["model"])
-    filled = _apply_policy(values, reasons, items["inverted"].to_numpy(), policy)
+    values, reasons, filled = _merge_outcomes(origins, items["question_id"], models["model"], policy)
 
     model_table = _model_table(models, values, study, origins)
     _need_two_models(model_table, origins)
@@ -308,28 +384,56 @@ def _where(facts: pd.DataFrame, place: int, column: str) -> str:
 
 
 def _merge_outcomes(
-    origins: Sequence[_Origin], items: pd.Series, models: pd.Series
-) -> tuple[NDArray[np.int8], NDArray[np.uint8]]:
-    """Return outcomes and reasons, both (J, N); a cell without any source is not_run."""
-    not_run = REASONS.index("not_run") + 1
+    origins: Sequence[_Origin], items: pd.Series, models: pd.Series, policy: Policy
+) -> tuple[NDArray[np.int8], NDArray[np.uint8], int]:
+    """Return outcomes and reasons, both (J, N), and how many failures the policy filled.
+
+    A cell without any source is not_run. Under the honest policy an answer to another question than most
+    models were asked is a conflict; the published study joined them by name.
+    """
+    not_run, conflict = (REASONS.index(reason) + 1 for reason in ("not_run", "conflict"))
     values = np.full((len(items), len(models)), -1, dtype=np.int8)
     reasons = np.full(values.shape, not_run, dtype=np.uint8)
+    filling = np.full(values.shape, -1, dtype=np.int8)
     item_place = {name: place for place, name in enumerate(items)}
     model_place = {name: place for place, name in enumerate(models)}
+    others = 0
     for number, origin in enumerate(origins):
-        for block in outcomes.blocks(origin.shard, model_place, item_place):
-            at = (block.item, block.model)
-            old, new = values[at], block.outcome
-            clash = (old >= 0) & (new >= 0) & (old != new)
-            if clash.any():
-                first = int(np.flatnonzero(clash)[0])
-                raise _disagreement(origins, number, item_place, model_place, block, first)
-            has = new >= 0
-            values[block.item[has], block.model[has]] = new[has]
-            reasons[block.item[has], block.model[has]] = 0
-            says_why = ~has & (old < 0) & (block.reason != not_run)
-            reasons[block.item[says_why], block.model[says_why]] = block.reason[says_why]
-    return values, reasons
+        asked = np.zeros(len(items), dtype=np.uint64)
+        for name, content in origin.asked.items():
+            asked[item_place[name]] = content
+        for shard in origin.shards:
+            for block in outcomes.blocks(shard, model_place, item_place):
+                at = (block.item, block.model)
+                new, why = block.outcome, block.reason
+                other = (asked[block.item] != 0) & (block.content != asked[block.item])
+                if policy == "honest" and other.any():
+                    others += int(other.sum())
+                    new = np.where(other, np.int8(-1), new)
+                    why = np.where(other, np.uint8(conflict), why)
+                old = values[at]
+                clash = (old >= 0) & (new >= 0) & (old != new)
+                if clash.any():
+                    first = int(np.flatnonzero(clash)[0])
+                    cell = int(block.item[first]), int(block.model[first])
+                    raise _disagreement(origins, number, item_place, model_place, cell, int(new[first]))
+                has = new >= 0
+                values[block.item[has], block.model[has]] = new[has]
+                reasons[block.item[has], block.model[has]] = 0
+                says_why = ~has & (old < 0) & (why != not_run)
+                reasons[block.item[says_why], block.model[says_why]] = why[says_why]
+                graded = ~has & (block.published >= 0)
+                filling[block.item[graded], block.model[graded]] = block.published[graded]
+    if others:
+        _log.warning(
+            "%d outcomes answer another question than most models were asked under its name: conflict", others
+        )
+    if policy == "honest":
+        return values, reasons, 0
+    filled = (values < 0) & (filling >= 0)
+    values[filled] = filling[filled]
+    reasons[filled] = 0
+    return values, reasons, int(filled.sum())
 
 
 def _disagreement(
@@ -337,46 +441,27 @@ def _disagreement(
     number: int,
     item_place: Mapping[str, int],
     model_place: Mapping[str, int],
-    block: outcomes.Block,
-    place: int,
+    cell: tuple[int, int],
+    found: int,
 ) -> InputError:
     """Tell which two sources differ in which cell."""
-    cell = int(block.item[place]), int(block.model[place])
     item, model = list(item_place)[cell[0]], list(model_place)[cell[1]]
-
-    def row(origin: _Origin) -> str:
-        facts = origin.item_facts
-        return str(facts.loc[facts["question_id"] == item, "row"].iloc[0])
-
     earlier = ""
-    for origin in origins[:number]:
-        for other in outcomes.blocks(origin.shard, model_place, item_place):
-            same = (other.item == cell[0]) & (other.model == cell[1]) & (other.outcome >= 0)
-            if same.any() and not earlier:
-                earlier = f"{int(other.outcome[same][0])}, as in {origin.file()}, row {row(origin)}"
+    for origin in origins[: number + 1]:
+        for shard in origin.shards:
+            for other in outcomes.blocks(shard, model_place, item_place):
+                same = (other.item == cell[0]) & (other.model == cell[1]) & (other.outcome >= 0)
+                if same.any() and not earlier:
+                    place = origin.place(item, model).partition(", column")[0]
+                    earlier = f"{int(other.outcome[same][0])}, as in {origin.file(model=model)}, {place}"
     return InputError(
         f'two files disagree about "{item}" and this model',
-        file=origins[number].file(),
-        where=f'row {row(origins[number])}, column "{model}"',
-        found=str(int(block.outcome[place])),
+        file=origins[number].file(model=model),
+        where=origins[number].place(item, model),
+        found=str(found),
         expected=earlier,
         todo="Correct one of the two files, or rename the model in one if it was run twice",
     )
-
-
-def _apply_policy(
-    values: NDArray[np.int8], reasons: NDArray[np.uint8], inverted: NDArray[np.bool_], policy: Policy
-) -> int:
-    """Fill failures in place if the policy says so; return how many."""
-    if policy == "honest":
-        return 0
-    failed = _FAILED[reasons]
-    count = int(failed.sum())
-    if count:
-        filling = np.broadcast_to(inverted.astype(np.int8)[:, None], values.shape)
-        values[failed] = filling[failed]
-        reasons[failed] = 0
-    return count
 
 
 def _files(origins: Sequence[_Origin], role: str = "responses") -> str:
@@ -389,16 +474,17 @@ def _model_table(
     """Add slugs, lineages, counts and what is kept."""
     table = models.copy()
     names = list(table["model"])
+    known = [*names, *_not_collected(study)] if study.models["include"] or study.models["exclude"] else names
     for section in ("include", "exclude"):
         for name in study.models[section]:
-            if name not in names:
-                near = nearest(name, names)
+            if name not in known:
+                near = nearest(name, known)
                 raise InputError(
                     "no source has this model",
                     file=_files(origins),
                     where=f"models.{section}",
                     found=f'"{name}"',
-                    todo=f'Did you mean "{near}"?' if near else "Names are those of the response tables",
+                    todo=f'Did you mean "{near}"?' if near else "Names are those of the tables and folders",
                 )
     table["slug"] = pd.Series([slug(name) for name in names], dtype="str")
     table["canonical"] = table["canonical"].fillna(table["model"])
@@ -423,14 +509,21 @@ def _model_table(
             origin = next(o for o in origins if name in set(o.model_facts["model"]))
             raise InputError(
                 "this model has no outcome at all",
-                file=origin.file(),
-                where=f'row 1, column "{name}"',
-                found="only empty cells",
-                todo="Drop the column or name the model in models.exclude",
+                file=origin.file(model=name),
+                where=f'row 1, column "{name}"' if origin.is_table else None,
+                found="only empty cells" if origin.is_table else "only rows that could not be graded",
+                todo="Drop the column or name the model in models.exclude"
+                if origin.is_table
+                else "Fetch its results again, or name the model in models.exclude",
             )
     if study.models["duplicates"] == "most_complete":
         _drop_duplicates(table, reason)
     return _with_reasons(table, reason, _MODEL_COLUMNS)
+
+
+def _not_collected(study: Study) -> list[str]:
+    """Return the models that raw sources have and that models.include and models.exclude leave out."""
+    return [model for source in study.sources if source.kind in RAW for model in all_models(source, study)]
 
 
 def _drop_duplicates(table: pd.DataFrame, reason: list[str | None]) -> None:
@@ -580,10 +673,10 @@ def _summary(
 ) -> dict[str, Any]:
     grouped = item_table.groupby("benchmark", sort=False)["kept"]
     observed = int((values >= 0).sum())
-    first = [origin.manifests[0] for origin in origins if origin.manifests]
     return {
         "policy": policy,
-        "simulated": study.simulated,
+        "simulated": study.simulated
+        or any(manifest.get("simulated") for origin in origins for manifest in origin.manifests),
         "models": len(model_table),
         "models_kept": int(model_table["kept"].sum()),
         "models_dropped": _counts(model_table),
@@ -596,10 +689,31 @@ def _summary(
         "observed": observed,
         "missing": int(values.size) - observed,
         "cells_filled_by_policy": filled,
-        "failures_known": any(manifest["failures_known"] for manifest in first),
-        "sources": [{"source": manifest["source"], "files": manifest["files"]} for manifest in first],
+        "failures_known": any(
+            manifest["failures_known"] for origin in origins for manifest in origin.manifests
+        ),
+        "sources": [_described(origin) for origin in origins if origin.manifests],
         "hash": data.hash,
         "provenance": provenance.record(config_sha256=study.config_sha256, data_hash=data.hash),
+    }
+
+
+def _described(origin: _Origin) -> dict[str, Any]:
+    """Return what the summary says of a source."""
+    first = origin.manifests[0]
+    if origin.is_table:
+        return {"source": first["source"], "files": first["files"]}
+    files = sorted(
+        (file["path"], file["sha256"]) for manifest in origin.manifests for file in manifest["files"].values()
+    )
+    return {
+        "source": first["source"],
+        "kind": first["kind"],
+        "folder": str(Path(first["folder"]).parent),
+        "models": len(origin.manifests),
+        "files": {"number": len(files), "sha256": sha256_bytes(repr(files).encode())},
+        "scorer": first["scorer"],
+        "scorer_version": first["scorer_version"],
     }
 
 

@@ -2,15 +2,22 @@
 
 An outcome is 1, 0 or missing for a reason. On disk, a source is a folder with
 
-- ``shard{n}.parquet``: model, question_id, outcome, reason, score, content_hash, a row per model and item;
-- ``shard{n}.manifests.json``: one manifest per model (scorer, version, files and their hashes, counts);
-- ``items.parquet`` and ``models.parquet``: the facts that the source gives of its items and models.
+- ``shard{n}.parquet``: model, question_id, outcome, reason, score, content_hash, published, a row per model and
+  item (an item without a row was not run); ``published`` is the outcome where an outcome that could not be
+  graded counts as in the published study;
+- ``shard{n}.manifests.json``: one manifest per model (scorer, version, files and their hashes, counts, and
+  the names of the next two);
+- ``items.parquet`` and ``models.parquet``: the facts that the source gives of its items and models; several
+  of each (``items.0of4.parquet``) where a source is collected in several jobs.
+
+Where models of one source were asked different questions under one name, the item has a row of facts for
+each, told apart by ``content_hash``.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +31,7 @@ from benchmirt.ids import slug
 
 if TYPE_CHECKING:
     import pandera.pandas as pandera
+    import pyarrow as pa
 
 __all__ = [
     "FAILURES",
@@ -31,14 +39,18 @@ __all__ = [
     "MODEL_FACTS",
     "REASONS",
     "Block",
+    "OneModel",
     "Outcomes",
     "blocks",
+    "contents",
     "facts",
     "item_schema",
     "manifests",
     "model_schema",
     "outcome_schema",
+    "read_facts",
     "write",
+    "write_models",
 ]
 
 REASONS = (
@@ -107,6 +119,8 @@ class Outcomes:
         A row per model: :data:`MODEL_FACTS`, and ``fact_row``.
     manifest
         What all models of the source share: scorer, version, files.
+    published
+        int8 of shape (J, N): the outcomes under the published policy; the same as `outcome` if None.
     """
 
     models: tuple[str, ...]
@@ -115,6 +129,39 @@ class Outcomes:
     reason: NDArray[np.uint8]
     item_facts: pd.DataFrame
     model_facts: pd.DataFrame
+    manifest: Mapping[str, Any]
+    published: NDArray[np.int8] | None = None
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """The outcomes of one model on the items that it was run on.
+
+    Attributes
+    ----------
+    model
+        Its name.
+    items
+        Names of its items.
+    outcome, published
+        int8 of shape (J,): 1, 0, or -1 where missing, under the honest and the published policy.
+    reason
+        uint8 of shape (J,): as in :class:`Outcomes`.
+    score
+        float64 of shape (J,): the number that was graded, NaN where there is none.
+    content
+        Hash of what was asked, 16 hexadecimal digits, or None.
+    manifest
+        Scorer, version, files, and whatever else its reader tells.
+    """
+
+    model: str
+    items: tuple[str, ...]
+    outcome: NDArray[np.int8]
+    published: NDArray[np.int8]
+    reason: NDArray[np.uint8]
+    score: NDArray[np.float64]
+    content: Sequence[str | None]
     manifest: Mapping[str, Any]
 
 
@@ -128,23 +175,23 @@ class Block:
         Places in the lists of names that :func:`blocks` was given; int64 of shape (n,).
     outcome
         int8 of shape (n,): 1, 0 or -1.
+    published
+        int8 of shape (n,): the same under the published policy.
     reason
         uint8 of shape (n,): as in :class:`Outcomes`.
+    content
+        uint64 of shape (n,): hash of what was asked, 0 where it is not known.
     """
 
     model: NDArray[np.int64]
     item: NDArray[np.int64]
     outcome: NDArray[np.int8]
+    published: NDArray[np.int8]
     reason: NDArray[np.uint8]
+    content: NDArray[np.uint64]
 
 
 # -- contracts ----------------------------------------------------------------------------------------------
-
-
-def _text(nullable: bool = True) -> pandera.Column:
-    import pandera.pandas as pandera
-
-    return pandera.Column(str, nullable=nullable, coerce=False)
 
 
 @functools.cache
@@ -156,6 +203,10 @@ def outcome_schema() -> pandera.DataFrameSchema:
         lambda frame: frame["outcome"].isna() == frame["reason"].notna(),
         error="a row has an outcome or a reason, and never both",
     )
+    kept = pandera.Check(
+        lambda frame: frame["outcome"].isna() | (frame["outcome"] == frame["published"]).fillna(False),
+        error="an outcome is the same under both policies",
+    )
     category = pd.CategoricalDtype
     return pandera.DataFrameSchema(
         {
@@ -164,9 +215,12 @@ def outcome_schema() -> pandera.DataFrameSchema:
             "outcome": pandera.Column("Int8", pandera.Check.isin([0, 1]), nullable=True),
             "reason": pandera.Column(category, pandera.Check.isin(list(REASONS)), nullable=True),
             "score": pandera.Column("float64", nullable=True),
-            "content_hash": _text(),
+            "content_hash": pandera.Column(
+                str, pandera.Check.str_matches(r"^[0-9a-f]{16}$"), nullable=True, coerce=False
+            ),
+            "published": pandera.Column("Int8", pandera.Check.isin([0, 1]), nullable=True),
         },
-        checks=one_of_two,
+        checks=[one_of_two, kept],
         strict=True,
         ordered=True,
     )
@@ -177,7 +231,7 @@ def _facts_schema(facts: Mapping[str, str], required: tuple[str, ...], key: str)
 
     never_null = {*required, "inverted"}
     return {
-        name: pandera.Column(kind, nullable=name not in never_null, unique=name == key)
+        name: pandera.Column(kind, nullable=name not in never_null, unique=name == key == "model")
         for name, kind in facts.items()
     }
 
@@ -190,7 +244,9 @@ def item_schema() -> pandera.DataFrameSchema:
     columns = _facts_schema(ITEM_FACTS, ("question_id", "benchmark"), "question_id")
     columns["options"] = pandera.Column("Int16", pandera.Check.ge(2), nullable=True)
     rows = {name: pandera.Column("Int64", nullable=True) for name in ("row", "fact_row")}
-    return pandera.DataFrameSchema({**columns, **rows}, strict=True, ordered=True)
+    return pandera.DataFrameSchema(
+        {**columns, **rows}, unique=["question_id", "content_hash"], strict=True, ordered=True
+    )
 
 
 @functools.cache
@@ -215,9 +271,6 @@ def write(outcomes: Outcomes, folder: str | Path, shard: int = 0) -> list[Path]:
     pandera.errors.SchemaError
         If the outcomes break the contract, which is a fault of the reader that made them.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     home = Path(folder)
     items = item_schema().validate(outcomes.item_facts)
     models = model_schema().validate(outcomes.model_facts)
@@ -229,29 +282,118 @@ def write(outcomes: Outcomes, folder: str | Path, shard: int = 0) -> list[Path]:
     ]
     size, count = outcomes.outcome.shape
     a_group = max(1, _ROWS_A_GROUP // max(1, size))
-    with atomic(paths[0]) as temporary:
-        writer: pq.ParquetWriter | None = None
-        for start in range(0, count, a_group):
-            frame = outcome_schema().validate(_long(outcomes, start, min(count, start + a_group)))
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-            if writer is None:
-                writer = pq.ParquetWriter(
-                    temporary, table.schema, compression="zstd", dictionary_pagesize_limit=1 << 26
-                )
-            writer.write_table(table, row_group_size=_ROWS_A_GROUP * 2)
-        if writer is not None:
-            writer.close()
+    _write_rows((_long(outcomes, k, min(count, k + a_group)) for k in range(0, count, a_group)), paths[0])
     write_json(_manifests(outcomes), paths[1])
     write_parquet(items, paths[2])
     write_parquet(models, paths[3])
     return paths
 
 
+def write_models(
+    shards: Mapping[str, Sequence[OneModel]],
+    item_facts: pd.DataFrame,
+    model_facts: pd.DataFrame,
+    folder: str | Path,
+    *,
+    items: str = "items.parquet",
+    models: str = "models.parquet",
+) -> list[Path]:
+    """Write the outcomes of some models of a source, and their facts; return the paths.
+
+    Parameters
+    ----------
+    shards
+        Name of a shard without its ending -> its models.
+    item_facts, model_facts
+        As in :class:`Outcomes`; an item may have a row for each content.
+    folder
+        The folder of the source's outcomes.
+    items, models
+        Names of the files of facts.
+
+    Raises
+    ------
+    pandera.errors.SchemaError
+        If the outcomes break the contract, which is a fault of the reader that made them.
+    """
+    home = Path(folder)
+    facts = {items: item_schema().validate(item_facts), models: model_schema().validate(model_facts)}
+    paths = []
+    for name, members in shards.items():
+        path = home / f"{name}.parquet"
+        _write_rows((_rows(one) for one in members), path)
+        paths.append(path)
+        paths.append(home / f"{name}.manifests.json")
+        write_json([_manifest(one, items, models) for one in members], paths[-1])
+    for name, frame in facts.items():
+        write_parquet(frame, home / name)
+        paths.append(home / name)
+    return paths
+
+
+def _write_rows(frames: Iterable[pd.DataFrame], path: Path) -> None:
+    """Check frames and write them as one shard."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema(
+        [
+            ("model", names),
+            ("question_id", names),
+            ("outcome", pa.int8()),
+            ("reason", names),
+            ("score", pa.float64()),
+            ("content_hash", pa.string()),
+            ("published", pa.int8()),
+        ]
+    )
+    with (
+        atomic(path) as temporary,
+        pq.ParquetWriter(temporary, schema, compression="zstd", dictionary_pagesize_limit=1 << 26) as writer,
+    ):
+        for frame in frames:
+            checked = outcome_schema().validate(frame)
+            writer.write_table(
+                pa.Table.from_pandas(checked, schema=schema, preserve_index=False),
+                row_group_size=_ROWS_A_GROUP * 2,
+            )
+
+
+def _nullable(value: NDArray[np.int8]) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.maximum(value, 0), value < 0)
+
+
+def _reasons(reason: NDArray[np.uint8]) -> pd.Categorical[Any]:
+    return pd.Categorical.from_codes(reason.astype(np.int8) - np.int8(1), categories=pd.Index(REASONS))
+
+
+def _rows(one: OneModel) -> pd.DataFrame:
+    """Return the rows of one model."""
+    size = len(one.items)
+    return pd.DataFrame(
+        {
+            "model": pd.Categorical.from_codes(
+                np.zeros(size, dtype=np.int8), categories=pd.Index([one.model])
+            ),
+            "question_id": pd.Categorical.from_codes(
+                np.arange(size, dtype=np.int32), categories=pd.Index(one.items)
+            ),
+            "outcome": _nullable(one.outcome),
+            "reason": _reasons(one.reason),
+            "score": one.score,
+            "content_hash": pd.Series(
+                [np.nan if text is None else text for text in one.content], dtype="str"
+            ),
+            "published": _nullable(one.published),
+        }
+    )
+
+
 def _long(outcomes: Outcomes, start: int, stop: int) -> pd.DataFrame:
     """Return the rows of the models `start` to `stop`, model by model."""
     size, models = len(outcomes.items), stop - start
-    value = outcomes.outcome[:, start:stop].T.ravel()
-    reason = outcomes.reason[:, start:stop].T.ravel().astype(np.int8) - np.int8(1)
+    published = outcomes.outcome if outcomes.published is None else outcomes.published
     return pd.DataFrame(
         {
             "model": pd.Categorical.from_codes(
@@ -260,36 +402,43 @@ def _long(outcomes: Outcomes, start: int, stop: int) -> pd.DataFrame:
             "question_id": pd.Categorical.from_codes(
                 np.tile(np.arange(size, dtype=np.int32), models), categories=pd.Index(outcomes.items)
             ),
-            "outcome": pd.arrays.IntegerArray(np.maximum(value, 0), value < 0),
-            "reason": pd.Categorical.from_codes(reason, categories=pd.Index(REASONS)),
-            "score": np.full(len(value), np.nan),
-            "content_hash": pd.Series(np.nan, index=range(len(value)), dtype="str"),
+            "outcome": _nullable(outcomes.outcome[:, start:stop].T.ravel()),
+            "reason": _reasons(outcomes.reason[:, start:stop].T.ravel()),
+            "score": np.full(size * models, np.nan),
+            "content_hash": pd.Series(np.nan, index=range(size * models), dtype="str"),
+            "published": _nullable(published[:, start:stop].T.ravel()),
         }
     )
 
 
+def _manifest(one: OneModel, items: str, models: str) -> dict[str, Any]:
+    return {
+        **one.manifest,
+        "model": one.model,
+        "slug": slug(one.model),
+        "facts": {"items": items, "models": models},
+        "counts": _counts(one.outcome, one.reason),
+    }
+
+
+def _counts(outcome: NDArray[np.int8], reason: NDArray[np.uint8]) -> dict[str, Any]:
+    numbers = np.bincount(reason, minlength=len(REASONS) + 1)[1:]
+    return {
+        "items": len(outcome),
+        "observed": int((outcome >= 0).sum()),
+        "passed": int((outcome == 1).sum()),
+        "missing": {why: int(number) for why, number in zip(REASONS, numbers, strict=True) if number},
+    }
+
+
 def _manifests(outcomes: Outcomes) -> list[dict[str, Any]]:
-    observed = (outcomes.outcome >= 0).sum(axis=0)
-    passed = (outcomes.outcome == 1).sum(axis=0)
     return [
         {
             **outcomes.manifest,
             "model": model,
             "slug": slug(model),
-            "counts": {
-                "items": len(outcomes.items),
-                "observed": int(observed[place]),
-                "passed": int(passed[place]),
-                "missing": {
-                    reason: int(number)
-                    for reason, number in zip(
-                        REASONS,
-                        np.bincount(outcomes.reason[:, place], minlength=len(REASONS) + 1)[1:],
-                        strict=True,
-                    )
-                    if number
-                },
-            },
+            "facts": {"items": "items.parquet", "models": "models.parquet"},
+            "counts": _counts(outcomes.outcome[:, place], outcomes.reason[:, place]),
         }
         for place, model in enumerate(outcomes.models)
     ]
@@ -300,10 +449,16 @@ def _manifests(outcomes: Outcomes) -> list[dict[str, Any]]:
 
 def facts(shard: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the facts of items and of models that stand beside a shard."""
-    home = Path(shard).parent
-    items = pd.read_parquet(home / "items.parquet")
-    models = pd.read_parquet(home / "models.parquet")
-    return item_schema().validate(items), model_schema().validate(models)
+    names = manifests(shard)[0]["facts"]
+    return read_facts(Path(shard).parent, names["items"], names["models"])
+
+
+def read_facts(folder: Path, items: str, models: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return facts of items and of models by the names of their files."""
+    return (
+        item_schema().validate(pd.read_parquet(folder / items)),
+        model_schema().validate(pd.read_parquet(folder / models)),
+    )
 
 
 def manifests(shard: str | Path) -> list[dict[str, Any]]:
@@ -335,6 +490,7 @@ def blocks(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    names = ["model", "question_id", "outcome", "published", "reason", "content_hash"]
     text = pa.dictionary(pa.int32(), pa.string())
 
     def codes(column: pa.ChunkedArray, place: Mapping[str, int]) -> NDArray[np.int64]:
@@ -348,7 +504,7 @@ def blocks(
     reason_place = {name: number for number, name in enumerate(REASONS, start=1)}
     with pq.ParquetFile(shard) as content:
         for group in range(content.num_row_groups):
-            table = content.read_row_group(group, columns=["model", "question_id", "outcome", "reason"])
+            table = content.read_row_group(group, columns=names)
             reason = table["reason"].cast(text).combine_chunks()
             missing = reason.indices.fill_null(-1).to_numpy()
             own = np.array(
@@ -358,5 +514,29 @@ def blocks(
                 model=codes(table["model"], model_place),
                 item=codes(table["question_id"], item_place),
                 outcome=table["outcome"].fill_null(-1).to_numpy().astype(np.int8),
+                published=table["published"].fill_null(-1).to_numpy().astype(np.int8),
                 reason=own[missing],
+                content=_content(table["content_hash"]),
             )
+
+
+def contents(shard: str | Path, items: Container[str]) -> dict[tuple[str, int], int]:
+    """Count the rows of some items by what was asked: (item, hash as a number, 0 if not known) -> rows."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(shard, columns=["question_id", "content_hash"])
+    counts: dict[tuple[str, int], int] = {}
+    for name, content in zip(table["question_id"].to_pylist(), _content(table["content_hash"]), strict=True):
+        if name in items:
+            counts[name, int(content)] = counts.get((name, int(content)), 0) + 1
+    return counts
+
+
+def _content(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return hashes of 16 hexadecimal digits as numbers, 0 where there is none."""
+    numbers = np.zeros(len(column), dtype=np.uint64)
+    if column.null_count < len(column):
+        known = column.is_valid().to_numpy()
+        text = "".join(column.drop_null().to_pylist())
+        numbers[known] = np.frombuffer(bytes.fromhex(text), dtype=">u8")
+    return numbers

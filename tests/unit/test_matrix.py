@@ -357,8 +357,14 @@ def failing(tmp_path: Path, minimal_config: Make) -> tuple[Path, config.Study]:
     found = table.read(study.sources[0], study)
     for number in range(1, len(outcomes.REASONS) + 1):
         found.outcome[:2, number], found.reason[:2, number] = -1, number
-    manifest = {**found.manifest, "failures_known": True}
-    shard = outcomes.write(dataclasses.replace(found, manifest=manifest), tmp_path / "o")[0]
+    published = found.outcome.copy()
+    for number, reason in enumerate(outcomes.REASONS, start=1):
+        if reason in outcomes.FAILURES:
+            published[:2, number] = [0, 1]
+    found = dataclasses.replace(
+        found, manifest={**found.manifest, "failures_known": True}, published=published
+    )
+    shard = outcomes.write(found, tmp_path / "o")[0]
     return shard, study
 
 
@@ -373,7 +379,7 @@ def test_published_fills_failures_and_honest_does_not(
     for number, reason in enumerate(outcomes.REASONS, start=1):
         assert honest[f"m{number}"].isna().tolist() == [True, True, False]
         if reason in outcomes.FAILURES:
-            assert published[f"m{number}"].tolist()[:2] == [0, 1], "a failure is 0, and 1 on an inverted item"
+            assert published[f"m{number}"].tolist()[:2] == [0, 1], "a failure is what its row says"
         else:
             assert published[f"m{number}"].isna().tolist() == [True, True, False]
     assert published["m0"].tolist() == honest["m0"].tolist() == [1, 1, 1]

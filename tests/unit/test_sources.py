@@ -464,7 +464,7 @@ def test_collect_writes_the_contract(tmp_path: Path, minimal_config: Make) -> No
     ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     frame = pd.read_parquet(first[0])
-    assert list(frame) == ["model", "question_id", "outcome", "reason", "score", "content_hash"]
+    assert list(frame) == ["model", "question_id", "outcome", "reason", "score", "content_hash", "published"]
     assert len(frame) == 9
     assert frame.loc[frame["outcome"].isna(), ["model", "question_id", "reason"]].values.tolist() == [
         ["b c", "q2", "not_run"],

@@ -1,16 +1,26 @@
-"""Readers of sources: one per format, all returning the same outcome table."""
+"""Readers of sources: one per format, all returning the same outcome table.
+
+Nothing heavy is imported here: the workflow asks for the plan when it is parsed.
+"""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
-from benchmirt.config import Source, Study
+from benchmirt.config import RAW, Source, Study
+from benchmirt.sources.folders import Batch, plan
 
-__all__ = ["collect"]
+__all__ = ["Batch", "collect", "modules_of", "plan"]
 
 
-def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
-    """Read one source of a study and write its outcomes.
+def modules_of(kind: str) -> tuple[str, ...]:
+    """Return the modules that collect a kind of source, to tell when their results are stale."""
+    return ("sources.raw", f"sources.{kind.replace('-', '_')}") if kind in RAW else ("sources.table",)
+
+
+def collect(source: Source, study: Study, out_dir: str | Path, batch: str = "") -> list[Path]:
+    """Read one source of a study, or some models of it, and write their outcomes.
 
     Parameters
     ----------
@@ -19,18 +29,25 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
     study
         The study; its base is the folder that paths are relative to.
     out_dir
-        The folder for ``shard0.parquet``, ``shard0.manifests.json``, ``items.parquet``, ``models.parquet``.
+        The folder of the source's outcomes.
+    batch
+        Name of one of the jobs of :func:`plan`.
 
     Returns
     -------
     list of Path
-        The four files.
+        The files that the job makes.
 
     Raises
     ------
     InputError
-        If the tables are malformed; it names the file, the row and the field.
+        If the files are malformed; it names the file, the row and the field.
     """
+    if source.kind in RAW:
+        jobs = {job.name: job for job in plan(source, study)}
+        raw = importlib.import_module("benchmirt.sources.raw")
+        paths: list[Path] = raw.collect(source, study, out_dir, jobs[batch])
+        return paths
     from benchmirt import outcomes
     from benchmirt.sources import table
 

@@ -1,0 +1,714 @@
+"""What counts as a 1: scoring rules are data, and this interprets them.
+
+A rule (``workflow/resources/scoring.yaml``) says which tasks it scores, which field of a row decides and how,
+what a failure to grade counted as in the published study, and what else a row tells of its item. No benchmark
+is known here.
+
+What a field that must be a truth value may hold: ``1``, ``1.0``, ``"1"``, ``"1.0"``, ``true``, ``"True"`` and
+the same of zero. Anything else is no zero: the outcome is missing, as ``unparsed``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmirt import config
+from benchmirt.errors import InputError, nearest
+from benchmirt.files import sha256_bytes
+from benchmirt.outcomes import REASONS
+
+__all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "load"]
+
+_SCHEMA = Path("workflow", "schemas", "scoring.schema.json")
+_TRUTH: dict[Any, int] = {1: 1, "1": 1, "1.0": 1, "True": 1, 0: 0, "0": 0, "0.0": 0, "False": 0}
+_NOTHING, _UNREADABLE = -1, -2
+_OPEN, _CLOSE = "<think>", "</think>"
+_CODE = {reason: number for number, reason in enumerate(REASONS, start=1)}
+FACTS = (
+    "subcategory_one",
+    "subcategory_two",
+    "subcategory_three",
+    "domain_superset",
+    "question_type",
+    "testlet",
+)
+"""Facts of an item that are templates."""
+
+
+class Table(Protocol):
+    """The rows of one task of one model, by columns."""
+
+    @property
+    def file(self) -> str:
+        """The file in messages."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        ...
+
+    def column(self, field: str) -> list[Any] | None:
+        """Return a field (named with dots) of all rows, None where a row lacks it; None if all must."""
+        ...
+
+    def lengths(self, field: str) -> list[int | None] | None:
+        """Return the number of entries of a field that holds lists."""
+        ...
+
+    def where(self, row: int, field: str) -> str:
+        """Return how messages call a field of a row (counted from 0)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Grades:
+    """What some rows are worth; arrays of shape (n,).
+
+    Attributes
+    ----------
+    outcome
+        int8: 1, 0, or -1 where missing.
+    published
+        int8: the same under the published policy, where a failure has its rule's value.
+    reason
+        uint8: 0, or 1 + the place in :data:`benchmirt.outcomes.REASONS`.
+    score
+        float64: the number that was graded, NaN where there is none.
+    """
+
+    outcome: NDArray[np.int8]
+    published: NDArray[np.int8]
+    reason: NDArray[np.uint8]
+    score: NDArray[np.float64]
+
+
+# -- templates ----------------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str | None:
+    """Return a value as it is printed in a name; None for nothing and for what is no value."""
+    if isinstance(value, str):
+        return value
+    if value is None or value != value or isinstance(value, dict):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def digest(text: str) -> str:
+    """Return an 8-byte hash of a text in hexadecimal."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _part(value: Any, argument: str) -> str | None:
+    text = _text(value)
+    parts = [] if text is None else text.split("/")
+    place = int(argument)
+    return parts[place] or None if -len(parts) <= place < len(parts) else None
+
+
+def _item(value: Any, argument: str) -> Any:
+    place = int(argument)
+    return value[place] if isinstance(value, list) and -len(value) <= place < len(value) else None
+
+
+def _whole(value: Any) -> int | None:
+    text = _text(value)
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,18}", text) else None
+
+
+def _div(value: Any, argument: str) -> int | None:
+    number = _whole(value)
+    return None if number is None else number // int(argument)
+
+
+def _drop(value: Any, argument: str) -> str | None:
+    text = _text(value)
+    return None if text is None else text.removeprefix(argument)
+
+
+def _hash(value: Any, argument: str) -> str | None:
+    text = _text(value)
+    return None if text is None else digest(text)
+
+
+_FILTERS: dict[str, Callable[[Any, str], Any]] = {
+    "part": _part,
+    "item": _item,
+    "div": _div,
+    "drop": _drop,
+    "hash": _hash,
+}
+_NUMBERED = ("part", "item", "div")
+_PLACE = re.compile(r"\{([^{}]*)\}")
+
+Columns = Callable[[str], "list[Any] | None"]
+
+
+class Template:
+    """A text with fields in braces.
+
+    Parameters
+    ----------
+    text
+        Such as ``bbq__{category}_{id|part:-1}``.
+
+    Attributes
+    ----------
+    fields
+        The fields that it needs.
+
+    Raises
+    ------
+    ValueError
+        If a filter is unknown or its argument is none.
+    """
+
+    def __init__(self, text: str) -> None:
+        pieces = _PLACE.split(text)
+        self._format = "%s".join(piece.replace("%", "%%") for piece in pieces[::2])
+        self._places = [self._parsed(place) for place in pieces[1::2]]
+        if "{" in self._format or "}" in self._format:
+            raise ValueError(f'a brace is open or empty in "{text}"')
+        named = [name for name, _ in self._places]
+        named += [argument for _, filters in self._places for name, argument in filters if name == "within"]
+        self.fields = tuple(dict.fromkeys(named))
+
+    @staticmethod
+    def _parsed(place: str) -> tuple[str, list[tuple[str, str]]]:
+        field, *filters = place.split("|")
+        if not field:
+            raise ValueError("a brace holds no field")
+        parsed = []
+        for text in filters:
+            name, _, argument = text.partition(":")
+            if name not in _FILTERS and name != "within":
+                near = nearest(name, [*_FILTERS, "within"])
+                raise ValueError(
+                    f'there is no filter "{name}"' + (f'; did you mean "{near}"?' if near else "")
+                )
+            number = r"[1-9][0-9]*" if name == "div" else r"-?[0-9]+"
+            if name in _NUMBERED and not re.fullmatch(number, argument):
+                raise ValueError(f'the filter "{name}" needs a whole number, such as {name}:1')
+            if name == "within" and not argument:
+                raise ValueError('the filter "within" needs a field, such as within:type')
+            parsed.append((name, argument))
+        return field, parsed
+
+    def __call__(self, column: Columns, size: int) -> list[str | None]:
+        """Return the text of each row; None where a field that it needs is not there.
+
+        Parameters
+        ----------
+        column
+            Gives the column of a field, or None.
+        size
+            The number of rows.
+        """
+        if not self._places:
+            return [self._format % ()] * size
+        columns = []
+        for field, filters in self._places:
+            values = column(field)
+            if values is None:
+                return [None] * size
+            for name, argument in filters:
+                if name == "within":
+                    values = _within(values, column(argument) or [None] * size)
+                else:
+                    apply = _FILTERS[name]
+                    values = [apply(value, argument) for value in values]
+            columns.append([_text(value) for value in values])
+        return [None if None in texts else self._format % texts for texts in zip(*columns, strict=True)]
+
+
+def _within(values: Sequence[Any], groups: Sequence[Any]) -> list[int | None]:
+    """Return whole numbers less the least of their group."""
+    numbers = [_whole(value) for value in values]
+    names = [_text(group) for group in groups]
+    least: dict[str | None, int] = {}
+    for name, number in zip(names, numbers, strict=True):
+        if number is not None:
+            least[name] = min(number, least.get(name, number))
+    return [
+        None if number is None else number - least[name] for name, number in zip(names, numbers, strict=True)
+    ]
+
+
+# -- rules --------------------------------------------------------------------------------------------------
+
+
+def _matcher(wanted: str | list[Any]) -> Callable[[Any], bool]:
+    """Return what says whether a value is meant by a regular expression or a list of values."""
+    if isinstance(wanted, list):
+        texts = {str(value) for value in wanted}
+        return lambda value: _text(value) in texts
+    search = re.compile(wanted).search
+
+    def found(value: Any) -> bool:
+        text = _text(value)
+        return text is not None and search(text) is not None
+
+    return found
+
+
+class Rule:
+    """A scoring rule.
+
+    Parameters
+    ----------
+    entry
+        An entry of a file of rules, defaults filled.
+
+    Attributes
+    ----------
+    benchmark, category, inverted, scored_as
+        Facts of all its items.
+    fields
+        The fields that grading needs of each row.
+    facts
+        The fields that tell about an item.
+
+    Raises
+    ------
+    ValueError
+        If a template, a pattern or ``one`` makes no sense; the text says which.
+    """
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.benchmark: str = entry["benchmark"]
+        self.category: str | None = entry["category"]
+        self.inverted: bool = entry["inverted"]
+        self.scored_as: str | None = entry["scored_as"]
+        self.options: int | str | None = entry["options"]
+        self.response: str | None = entry["response"]
+        self.failure: Mapping[str, Any] = entry["failure"]
+        self.one: Mapping[str, Any] = entry["one"]
+        self._task = _told("tasks", _task_pattern, entry["tasks"])
+        self._where = _told("where", _matchers, entry["where"])
+        self._left_out = _told("left_out", _matchers, entry["left_out"])
+        self.question_id = _told("question_id", Template, entry["question_id"])
+        self.templates = {
+            name: _told(name, Template, entry[name]) for name in FACTS if entry[name] is not None
+        }
+        self.content: list[str | list[str]] = entry["content"]
+        self._read = _told("one", _grader, self.one)
+        own = set(self._task.groupindex)
+        needed = [
+            *self._where,
+            *self._left_out,
+            *self.question_id.fields,
+            self.one["field"],
+            self.one.get("differs_from"),
+            self.failure["flag"],
+            self.response,
+        ]
+        self.fields = tuple(dict.fromkeys(name for name in needed if name and name not in own))
+        told = [name for template in self.templates.values() for name in template.fields]
+        self.facts = tuple(name for name in dict.fromkeys(told) if name not in own)
+
+    def parts_of(self, task: str) -> dict[str, str] | None:
+        """Return what the names in ``tasks`` stand for; None if the rule does not score this task."""
+        match = self._task.fullmatch(task)
+        return None if match is None else match.groupdict()
+
+    def grade(self, part: Part) -> Grades:
+        """Grade some rows.
+
+        Notes
+        -----
+        Of several reasons the first holds: an empty output, a thought that never ends, a flag that grading
+        failed, no grade, a grade that cannot be read. Under the published policy a grade counts even so, if
+        there is one and no flag.
+        """
+        code, score = self._read(part)
+        reason = np.zeros(part.size, dtype=np.uint8)
+        reason[code == _NOTHING] = _CODE[self.failure["reason"]]
+        reason[code == _UNREADABLE] = _CODE["unparsed"]
+        graded = code >= 0
+        flags = part.column(self.failure["flag"]) if self.failure["flag"] else None
+        if flags is not None:
+            flag = np.fromiter(map(_truth, flags), dtype=np.int8, count=part.size)
+            reason[flag == 1] = _CODE[self.failure["reason"]]
+            reason[flag == _UNREADABLE] = _CODE["unparsed"]
+            graded &= (flag == 0) | (flag == _NOTHING)
+        responses = part.column(self.response) if self.response else None
+        if responses is not None:
+            for place, response in enumerate(responses):
+                while isinstance(response, list):
+                    response = response[0] if response else ""
+                if not isinstance(response, str):
+                    continue
+                if _OPEN in response and response.rfind(_OPEN) > response.rfind(_CLOSE):
+                    reason[place] = _CODE["truncated"]
+                elif not response or response.isspace():
+                    reason[place] = _CODE["empty"]
+        published = np.where(graded, code, self.failure["published"]).astype(np.int8)
+        return Grades(np.where(reason == 0, code, -1).astype(np.int8), published, reason, score)
+
+    def content_of(self, part: Part) -> list[str | None]:
+        """Return the hash of what was asked, row by row; None where nothing of it is there."""
+        columns: list[list[str | None]] = []
+        for entry in self.content:
+            if isinstance(entry, str):
+                columns.append([_text(value) for value in part.column(entry) or [None] * part.size])
+                continue
+            group = [part.column(field) or [None] * part.size for field in entry]
+            columns.append(
+                [
+                    "\x1e".join(sorted(text for value in values if (text := _text(value)) is not None))
+                    or None
+                    for values in zip(*group, strict=True)
+                ]
+            )
+        if not columns:
+            return [None] * part.size
+        return [
+            None
+            if all(text is None for text in texts)
+            else digest("\x1f".join("" if text is None else text for text in texts))
+            for texts in zip(*columns, strict=True)
+        ]
+
+
+def _told(key: str, function: Callable[[Any], Any], value: Any) -> Any:
+    """Return ``function(value)``, and name the key if that fails."""
+    try:
+        return function(value)
+    except re.error as error:
+        raise ValueError(f"{key}: not a regular expression ({error})") from None
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
+def _task_pattern(text: str) -> re.Pattern[str]:
+    """Turn ``{name}`` and ``*`` into a regular expression."""
+    pattern = ""
+    for piece in re.split(r"(\{\w+\}|\*)", text):
+        if piece == "*":
+            pattern += ".*"
+        elif piece.startswith("{") and piece.endswith("}"):
+            pattern += f"(?P<{piece[1:-1]}>.+)"
+        else:
+            pattern += re.escape(piece)
+    return re.compile(pattern, re.DOTALL)
+
+
+def _matchers(wanted: Mapping[str, Any]) -> dict[str, Callable[[Any], bool]]:
+    return {field: _matcher(value) for field, value in wanted.items()}
+
+
+def _truth(value: Any) -> int:
+    """Read a truth value strictly: 1, 0, -1 for nothing, -2 for anything else."""
+    try:
+        return _TRUTH[value]
+    except (KeyError, TypeError):
+        return _NOTHING if value is None or _is_nan(value) else _UNREADABLE
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
+_Reader = Callable[["Part"], "tuple[NDArray[np.int8], NDArray[np.float64]]"]
+
+
+def _grader(one: Mapping[str, Any]) -> _Reader:
+    """Return what reads the field that decides: codes (1, 0, -1 nothing, -2 unreadable) and raw numbers.
+
+    Raises
+    ------
+    ValueError
+        If the keys do not go together.
+    """
+    ways = [key for key in ("is", "differs_from", "at_most") if key in one]
+    if len(ways) != 1:
+        raise ValueError("give exactly one of is, differs_from and at_most")
+    for key, needs in (("else", "is"), ("among", "differs_from"), ("within", "at_most")):
+        if key in one and needs not in one:
+            raise ValueError(f"{key} goes with {needs} only")
+    if "differs_from" in one and "among" not in one:
+        raise ValueError("differs_from needs among: the texts that can be compared")
+    if "at_most" in one:
+        low, high = one.get("within", (-np.inf, np.inf))
+        return functools.partial(_numbers, field=one["field"], most=one["at_most"], low=low, high=high)
+    if "differs_from" in one:
+        return functools.partial(
+            _differing, field=one["field"], other=one["differs_from"], among=frozenset(one["among"])
+        )
+    if isinstance(one["is"], bool):
+        if "else" in one:
+            raise ValueError("else goes with a text only")
+        return functools.partial(_truths, field=one["field"], desired=one["is"])
+    return functools.partial(_labels, field=one["field"], desired=one["is"], other=one.get("else"))
+
+
+def _nan(size: int) -> NDArray[np.float64]:
+    return np.full(size, np.nan)
+
+
+def _truths(part: Part, field: str, desired: bool) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    values = part.column(field) or [None] * part.size
+    code = np.fromiter(map(_truth, values), dtype=np.int8, count=part.size)
+    score = np.where(code >= 0, code, np.nan).astype(np.float64)
+    if not desired:
+        code = np.where(code >= 0, 1 - code, code).astype(np.int8)
+    return code, score
+
+
+def _labels(
+    part: Part, field: str, desired: str, other: str | None
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    def read(value: Any) -> int:
+        if value is None or _is_nan(value):
+            return _NOTHING
+        if not isinstance(value, str):
+            return _UNREADABLE
+        if value == desired:
+            return 1
+        return 0 if other is None or value == other else _UNREADABLE
+
+    values = part.column(field) or [None] * part.size
+    return np.fromiter(map(read, values), dtype=np.int8, count=part.size), _nan(part.size)
+
+
+def _differing(
+    part: Part, field: str, other: str, among: frozenset[str]
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    def read(value: Any, with_what: Any) -> int:
+        if value is None or _is_nan(value):
+            return _NOTHING
+        if not (isinstance(value, str) and isinstance(with_what, str) and {value, with_what} <= among):
+            return _UNREADABLE
+        return int(value != with_what)
+
+    values = part.column(field) or [None] * part.size
+    others = part.column(other) or [None] * part.size
+    return np.fromiter(map(read, values, others), dtype=np.int8, count=part.size), _nan(part.size)
+
+
+def _numbers(
+    part: Part, field: str, most: float, low: float, high: float
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    code = np.empty(part.size, dtype=np.int8)
+    score = _nan(part.size)
+    for place, value in enumerate(part.column(field) or [None] * part.size):
+        if value is None or _is_nan(value):
+            code[place] = _NOTHING
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            code[place] = _UNREADABLE
+        else:
+            code[place], score[place] = value <= most, value
+    return code, score
+
+
+# -- rows and rules -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a table that one rule scores.
+
+    Attributes
+    ----------
+    table
+        All rows.
+    rule, number
+        The rule and its place among the rules.
+    names
+        What the names in the rule's ``tasks`` stand for.
+    rows
+        Which rows; None for all.
+    """
+
+    table: Table
+    rule: Rule
+    number: int
+    names: Mapping[str, str]
+    rows: list[int] | None
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.table.size if self.rows is None else len(self.rows)
+
+    def column(self, field: str) -> list[Any] | None:
+        """Return a field of these rows; None if the table has no such field."""
+        if field in self.names:
+            return [self.names[field]] * self.size
+        values = self.table.column(field)
+        return values if values is None or self.rows is None else [values[row] for row in self.rows]
+
+    def options(self) -> list[int | None]:
+        """Return the number of options of each row, None where there are none."""
+        given = self.rule.options
+        if not isinstance(given, str):
+            return [given] * self.size
+        sizes = self.table.lengths(given) or [None] * self.table.size
+        chosen = sizes if self.rows is None else [sizes[row] for row in self.rows]
+        return [size if size is not None and 2 <= size <= 1000 else None for size in chosen]
+
+    def question_ids(self) -> list[str]:
+        """Return the names of the items.
+
+        Raises
+        ------
+        InputError
+            If a row has no name, because a field is missing or of the wrong kind.
+        """
+        names = self.rule.question_id(self.column, self.size)
+        lost = next((place for place, name in enumerate(names) if name is None), None)
+        if lost is not None:
+            row = lost if self.rows is None else self.rows[lost]
+            needed = [field for field in self.rule.question_id.fields if field not in self.names]
+            columns = {field: self.column(field) for field in needed}
+            shown = ", ".join(
+                f"{field} {_shown(None if values is None else values[lost])}"
+                for field, values in columns.items()
+            )
+            raise InputError(
+                "the row cannot be told which item it is about",
+                file=self.table.file,
+                where=self.table.where(row, needed[0]),
+                found=shown,
+                todo="Correct or remove the row, or fetch the file again",
+            )
+        return [name for name in names if name is not None]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = repr(value) if not isinstance(value, str) else f'"{value}"'
+    return text if len(text) <= 40 else text[:36] + " ..."
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The scoring rules of one format.
+
+    Attributes
+    ----------
+    rules
+        In order.
+    files, version
+        Where they stand, and a hash of those files.
+    """
+
+    rules: tuple[Rule, ...]
+    files: tuple[str, ...]
+    version: str
+
+    def of(self, task: str) -> list[tuple[int, Rule, dict[str, str]]]:
+        """Return the rules that score a task: place, rule, what the names in ``tasks`` stand for."""
+        found = []
+        for number, rule in enumerate(self.rules):
+            names = rule.parts_of(task)
+            if names is not None:
+                found.append((number, rule, names))
+        return found
+
+    def fields(self, task: str) -> tuple[str, ...]:
+        """Return the fields that grading a task needs of each row."""
+        return tuple(dict.fromkeys(field for _, rule, _ in self.of(task) for field in rule.fields))
+
+    def parts(self, table: Table) -> Iterator[Part]:
+        """Divide a table between the rules; rows that are no items, or that no rule wants, are in none."""
+        left: list[int] | None = None
+        for number, rule, names in self.of(table.task):
+            part = Part(table, rule, number, names, left)
+            mine = _holds(part, rule._where, all)
+            out = _holds(part, rule._left_out, any)
+            if mine is None and out is None:
+                yield part
+                return
+            places = range(table.size) if left is None else left
+            own = [place for k, place in enumerate(places) if mine is None or mine[k]]
+            kept = [
+                place
+                for k, place in enumerate(places)
+                if (mine is None or mine[k]) and not (out is not None and out[k])
+            ]
+            if kept:
+                yield Part(table, rule, number, names, kept if len(kept) < table.size else None)
+            taken = set(own)
+            left = [place for place in places if place not in taken]
+            if not left:
+                return
+
+
+def _holds(
+    part: Part,
+    matchers: Mapping[str, Callable[[Any], bool]],
+    how: Callable[[Sequence[bool]], bool],
+) -> list[bool] | None:
+    """Say of each row whether conditions hold; None if there are none."""
+    if not matchers:
+        return None
+    columns = [
+        [matches(value) for value in part.column(field) or [None] * part.size]
+        for field, matches in matchers.items()
+    ]
+    return [how(row) for row in zip(*columns, strict=True)]
+
+
+def load(files: Sequence[tuple[Path, str]], kind: str, root: Path | None = None) -> Scorer:
+    """Read the scoring rules of a format.
+
+    Parameters
+    ----------
+    files
+        Paths, and what messages call them; rules of the first file come first.
+    kind
+        The format: a key of the files.
+    root
+        The folder of the workflow, where the schema stands.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, is not YAML, breaks the schema, or has a rule that makes no sense; if there is
+        no rule for the format.
+    """
+    rules: list[Rule] = []
+    hashed = b""
+    for path, shown in files:
+        if not path.is_file():
+            raise InputError("this file with scoring rules does not exist", file=shown)
+        content = config.read_yaml(path)
+        hashed += path.read_bytes()
+        if not isinstance(content, dict):
+            raise InputError(
+                "these are no scoring rules", file=shown, expected="formats, each with its rules"
+            )
+        entries = config.validated(content, _SCHEMA, shown, root).get(kind, [])
+        for place, entry in enumerate(entries):
+            try:
+                rules.append(Rule(entry))
+            except ValueError as error:
+                raise InputError(
+                    f"this rule makes no sense ({error})",
+                    file=shown,
+                    where=f"{kind}[{place}], {entry['benchmark']}",
+                ) from None
+    if not rules:
+        raise InputError(
+            f'there is no rule for the format "{kind}"', file=", ".join(shown for _, shown in files)
+        )
+    return Scorer(tuple(rules), tuple(shown for _, shown in files), sha256_bytes(hashed)[:16])

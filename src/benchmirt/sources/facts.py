@@ -1,0 +1,192 @@
+"""Facts of items and models, found in files by our names, their aliases, or as the configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmirt.errors import InputError, nearest
+from benchmirt.outcomes import MODEL_FACTS
+from benchmirt.sources.reading import Sheet
+
+__all__ = ["Facts", "model_facts", "strings"]
+
+_ALIASES = {"subcategory_one": ("subcategory",), "domain_superset": ("domain",)}
+_TRUTH = {"1": True, "true": True, "0": False, "false": False}
+
+
+class Facts:
+    """Facts by column, found by our names, their aliases, or as the configuration says.
+
+    Parameters
+    ----------
+    sheet
+        The file, or None: only the names themselves are known. A name that it does not hold has no facts.
+    key, names, numbers
+        The column of the names, the names in order, and their rows in the responses.
+    file
+        The responses, for messages where there is no sheet.
+    asked
+        The configuration's columns.
+    place
+        The key path of `asked`.
+    """
+
+    def __init__(
+        self,
+        sheet: Sheet | None,
+        key: str,
+        names: Sequence[str],
+        numbers: Sequence[int],
+        file: str,
+        asked: Mapping[str, Any],
+        place: str,
+    ) -> None:
+        if sheet is None:
+            self.header: tuple[str, ...] = (key,)
+            self.fields = [[name] for name in names]
+            self.numbers = list(numbers)
+            self.file = file
+        else:
+            index = sheet.header.index(key)
+            order = {row[index]: row_place for row_place, row in enumerate(sheet.fields)}
+            self.header = sheet.header
+            blank = [""] * len(sheet.header)
+            self.fields = [sheet.fields[order[name]] if name in order else blank for name in names]
+            self.numbers = [sheet.numbers[order[name]] if name in order else 0 for name in names]
+            self.file = sheet.file
+        self.given = sheet is not None
+        self.asked = asked
+        self.place = place
+
+    def column_of(self, name: str) -> str:
+        """Return the file's column that first gives the fact called `name`."""
+        asked = self.asked.get(name, name)
+        first = asked[0] if isinstance(asked, list) else asked
+        column: str = first.get("column", name) if isinstance(first, dict) else first
+        if name not in self.asked and name not in self.header:
+            return next((own for own in _ALIASES.get(name, ()) if own in self.header), name)
+        return column
+
+    def texts(self, name: str) -> list[str | None]:
+        """Return the fact called `name` as texts, None where it is not given."""
+        if name in self.asked:
+            asked = self.asked[name]
+            return self._first(name, asked if isinstance(asked, list) else [asked])
+        for own in (name, *_ALIASES.get(name, ())):
+            if own in self.header:
+                index = self.header.index(own)
+                return [row[index].strip() or None for row in self.fields]
+        return [None] * len(self.fields)
+
+    def _first(self, name: str, specs: Sequence[Any]) -> list[str | None]:
+        found: list[str | None] = [None] * len(self.fields)
+        for spec in specs:
+            for place, value in enumerate(self._one(name, spec)):
+                if found[place] is None:
+                    found[place] = value
+        return found
+
+    def _one(self, name: str, spec: Any) -> list[str | None]:
+        if isinstance(spec, str):
+            spec = {"column": spec}
+        constant = spec.get("value")
+        if isinstance(constant, bool):
+            constant = "true" if constant else "false"
+        elif constant is not None:
+            constant = str(constant)
+        column = spec.get("column")
+        if column is None:
+            return [constant] * len(self.fields)
+        if column not in self.header:
+            near = nearest(column, self.header)
+            raise InputError(
+                f'there is no column "{column}"',
+                file=self.file,
+                where=f"row 1 (asked for by {self.place}.{name})",
+                found=", ".join(self.header[:8]) + (", ..." if len(self.header) > 8 else ""),
+                todo=f'Did you mean "{near}"?' if near else "Name one of these",
+            )
+        index = self.header.index(column)
+        values = [row[index].strip() for row in self.fields]
+        pattern = spec.get("pattern")
+        if pattern is None:
+            return [(constant if value and constant is not None else value) or None for value in values]
+        matches = [re.search(pattern, value) for value in values]
+        if not any(matches):
+            raise InputError(
+                f'the pattern of {self.place}.{name} is nowhere in column "{column}"',
+                file=self.file,
+                where=f'row {self.numbers[0]}, column "{column}"',
+                found=f'"{values[0]}" first',
+                expected=f"{pattern}",
+            )
+        if constant is not None:
+            return [constant if match else None for match in matches]
+        return [(match.group(1) or None) if match else None for match in matches]
+
+    def typed(self, name: str, kind: str, what: str) -> list[Any]:
+        """Return a fact as numbers or truth values.
+
+        Raises
+        ------
+        InputError
+            If a text is none.
+        """
+        values: list[Any] = []
+        for place, text in enumerate(self.texts(name)):
+            value = None if text is None else _converted(text, kind)
+            if text is not None and value is None:
+                raise InputError(
+                    "",
+                    file=self.file,
+                    where=f'row {self.numbers[place]}, column "{self.column_of(name)}"',
+                    found=f'"{text}"',
+                    expected=what,
+                    todo="Correct the value or leave it empty",
+                )
+            values.append(value)
+        return values
+
+
+def _converted(text: str, kind: str) -> float | int | bool | None:
+    """Return `text` as a number of options, a size or a truth value; None if it is none."""
+    if kind == "truth":
+        return _TRUTH.get(text.lower())
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if kind == "options":
+        return int(number) if number.is_integer() and 2 <= number <= 1000 else None
+    return number if 0.0 < number < float("inf") else None
+
+
+def strings(values: Iterable[str | None]) -> pd.Series:
+    """Return a column of texts, missing where None."""
+    return pd.Series([np.nan if value is None else value for value in values], dtype="str")
+
+
+def model_facts(facts: Facts, models: Sequence[str]) -> pd.DataFrame:
+    """Return the facts of models, as :func:`benchmirt.outcomes.model_schema` wants them.
+
+    Raises
+    ------
+    InputError
+        If a size or a truth value is none.
+    """
+    columns: dict[str, Any] = {"model": strings(models)}
+    for name, kind in MODEL_FACTS.items():
+        if kind == "str" and name not in columns:
+            columns[name] = strings(facts.texts(name))
+    sizes = facts.typed("size_b", "size", "a number of billions of parameters above 0, or nothing")
+    columns["size_b"] = np.array([np.nan if size is None else size for size in sizes], dtype=np.float64)
+    columns["reasoning"] = pd.array(facts.typed("reasoning", "truth", "true or false"), dtype="boolean")
+    frame = pd.DataFrame({name: columns[name] for name in MODEL_FACTS})
+    rows = [number or None for number in facts.numbers] if facts.given else [None] * len(models)
+    frame["fact_row"] = pd.array(rows, dtype="Int64")
+    return frame

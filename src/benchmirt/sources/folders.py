@@ -1,0 +1,343 @@
+"""Raw sources as they lie on disk: one folder per model, its files, and how models are put into jobs.
+
+Nothing heavy is imported and no file is opened, since the workflow asks when it is parsed.
+
+A model has its own shard up to :data:`ONE_A_SHARD` models of a source; beyond, shards hold about
+:data:`MODELS_A_JOB` of them. Which shard follows from the model's name alone, and so does the job, which
+collects about :data:`MODELS_A_JOB` models: a new model leaves the files of all others as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmirt import roster
+from benchmirt.config import RAW, Source, Study
+from benchmirt.errors import InputError
+
+__all__ = [
+    "MODELS_A_JOB",
+    "ONE_A_SHARD",
+    "Batch",
+    "all_models",
+    "batches",
+    "details",
+    "model_folders",
+    "plan",
+    "result_files",
+]
+
+ONE_A_SHARD = 100
+MODELS_A_JOB = 25
+_LATEST = "latest"
+_DETAILS = "-details"
+_RESULTS = re.compile(r"(?:simulated_)?(?:all\.json|results\.[^/]+)")
+_BITS = 32
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One job of collecting, with the names of its outputs in the folder of the source's outcomes.
+
+    Attributes
+    ----------
+    name
+        Empty where a source is collected in one job, else such as ``0of4``.
+    models
+        The models to collect, sorted; none where the source's files say which there are.
+    shards, manifests
+        Files of outcomes, and the manifests of each.
+    items, models_file
+        Files of facts.
+    inputs
+        The files that the job reads, or folders that another job makes.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    shards: tuple[str, ...]
+    manifests: tuple[str, ...]
+    items: str
+    models_file: str
+    inputs: tuple[str, ...]
+
+
+def _hash(model: str) -> int:
+    """Return the first `_BITS` bits of the SHA-256 of a name."""
+    return int.from_bytes(hashlib.sha256(model.encode("utf-8")).digest()[: _BITS // 8], "big")
+
+
+def _bits(models: int) -> int:
+    """Return how many bits of the hash divide `models` into groups of about `MODELS_A_JOB`."""
+    return max(0, round(math.log2(max(1, models) / MODELS_A_JOB)))
+
+
+def batches(models: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Divide models into jobs and shards.
+
+    Parameters
+    ----------
+    models
+        All models of a source, in any order.
+
+    Returns
+    -------
+    dict
+        Name of the job -> name of the shard -> its models, all sorted.
+    """
+    bits = _bits(len(models))
+    jobs: dict[str, dict[str, list[str]]] = {}
+    for model in sorted(models):
+        number = _hash(model)
+        part = number >> (_BITS - bits)
+        shard = f"{number:08x}" if len(models) <= ONE_A_SHARD else f"{part}of{1 << bits}"
+        job = f"{part}of{1 << bits}" if bits else ""
+        jobs.setdefault(job, {}).setdefault(shard, []).append(model)
+    return {job: dict(sorted(shards.items())) for job, shards in sorted(jobs.items(), key=lambda one: one[0])}
+
+
+# -- folders ------------------------------------------------------------------------------------------------
+
+
+def _entries(folder: Path, shown: str) -> list[os.DirEntry[str]]:
+    """Return what a folder holds, without hidden entries, by name.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be listed, or a name in it is not UTF-8 or holds control characters.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            found = sorted((entry for entry in listing if entry.name[0] != "."), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError("this folder cannot be read", file=shown, found=str(error.strerror)) from None
+    for entry in found:
+        if not entry.name.isprintable():
+            raise InputError(
+                "a name holds control characters or bytes that are not UTF-8",
+                file=shown,
+                found=ascii(entry.name),
+                todo="Rename it",
+            )
+    return found
+
+
+def _model_of(kind: str, folder: str) -> str:
+    return folder.removesuffix(_DETAILS) if kind == "leaderboard" and folder != _DETAILS else folder
+
+
+def all_models(source: Source, study: Study) -> dict[str, str]:
+    """Return the models of a raw source and the name of each one's folder.
+
+    Raises
+    ------
+    InputError
+        If there is no model, or two folders hold one.
+    """
+    shown = source.files(study.results)["folder"]
+    if "folder" in source.options:
+        folders = [entry.name for entry in _entries(study.base / shown, shown) if entry.is_dir()]
+    else:
+        assert study.simulate is not None
+        suffix = _DETAILS if source.kind == "leaderboard" else ""
+        folders = [f"{model}{suffix}" for model in roster.chosen(study.simulate["models"])]
+    found: dict[str, str] = {}
+    for folder in folders:
+        model = _model_of(source.kind, folder)
+        if model in found:
+            raise InputError(
+                "two folders hold the same model",
+                file=shown,
+                found=f'"{found[model]}" and "{folder}"',
+                todo="Take one of them out",
+            )
+        found[model] = folder
+    if not found:
+        raise InputError(
+            "there is no folder of a model",
+            file=shown,
+            expected="one folder per model",
+            todo=f"Name the folder that holds them in sources ({source.name}).folder",
+        )
+    return found
+
+
+def model_folders(source: Source, study: Study) -> dict[str, str]:
+    """Return the models of a raw source that take part, and the name of each one's folder.
+
+    Models that ``models.exclude`` names, or that ``models.include`` leaves out, are not collected at all.
+
+    Raises
+    ------
+    InputError
+        If there is no model, or two folders hold one.
+    """
+    found = all_models(source, study)
+    include, exclude = set(study.models["include"]), set(study.models["exclude"])
+    kept = {
+        model: folder
+        for model, folder in found.items()
+        if model not in exclude and (not include or model in include)
+    }
+    if not kept:
+        raise InputError(
+            "models.include and models.exclude leave no model of this source",
+            file=source.files(study.results)["folder"],
+            found=f"{len(found)} models, such as {next(iter(found))}",
+        )
+    return kept
+
+
+def details(folder: Path, model: str, shown: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return the leaderboard details of one model: (task, run, files) by task.
+
+    The run is the one called ``latest``, or else the newest. Files are relative to `folder`, in order.
+
+    Raises
+    ------
+    InputError
+        If the folder holds the details of another model, or none.
+    """
+    found: list[tuple[str, str, tuple[str, ...]]] = []
+    others: list[str] = []
+    for config in _entries(folder, shown):
+        if not config.is_dir():
+            others.append(config.name)
+            continue
+        owner, mark, task = config.name.rpartition("__leaderboard_")
+        if not mark:
+            others.append(config.name)
+            continue
+        if owner != model:
+            raise InputError(
+                "the folder holds details of another model",
+                file=f"{shown}/{config.name}",
+                found=f'"{owner}"',
+                expected=f'"{model}", as its folder says',
+                todo="Rename the folder, or move these away",
+            )
+        runs: dict[str, tuple[str, ...]] = {}
+        for run in _entries(Path(config.path), f"{shown}/{config.name}"):
+            if run.is_dir():
+                inside = _entries(Path(run.path), f"{shown}/{config.name}/{run.name}")
+                files = tuple(
+                    f"{config.name}/{run.name}/{entry.name}"
+                    for entry in inside
+                    if entry.name.endswith(".parquet")
+                )
+                if files:
+                    runs[run.name] = files
+        if not runs:
+            raise InputError(
+                "there is no run with a parquet file",
+                file=f"{shown}/{config.name}",
+                expected="latest/0000.parquet",
+                todo="Fetch it again, or take this folder out",
+            )
+        run_name = _LATEST if _LATEST in runs else max(runs)
+        found.append((f"leaderboard_{task}", run_name, runs[run_name]))
+    if not found:
+        raise InputError(
+            "there are no details of this model",
+            file=shown,
+            found=", ".join(others[:5]) or "nothing",
+            expected=f"folders such as {model}__leaderboard_ifeval",
+            todo="Fetch them again, or take the folder out",
+        )
+    return found
+
+
+def result_files(folder: Path, shown: str) -> tuple[str, ...]:
+    """Return the names of the files with safety-eval results of one model.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    entries = _entries(folder, shown)
+    found = tuple(entry.name for entry in entries if _RESULTS.fullmatch(entry.name) and entry.is_file())
+    if not found:
+        raise InputError(
+            "there are no results of this model",
+            file=shown,
+            found=", ".join(entry.name for entry in entries[:5]) or "nothing",
+            expected="all.json or results.{task}.json",
+            todo="Fetch them again, or take the folder out",
+        )
+    return found
+
+
+def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -> list[str]:
+    """Return the raw files of some models, or the folder that is made for all of them."""
+    if "folder" not in source.options:
+        return [folder]
+    paths: list[str] = []
+    for model, name in models.items():
+        home, shown = study.base / folder / name, f"{folder}/{name}"
+        if source.kind == "leaderboard":
+            paths += [f"{shown}/{file}" for _, _, files in details(home, model, shown) for file in files]
+        else:
+            paths += [f"{shown}/{file}" for file in result_files(home, shown)]
+    return paths
+
+
+def plan(source: Source, study: Study, results: str | None = None) -> list[Batch]:
+    """Return the jobs that collect a source.
+
+    Parameters
+    ----------
+    source
+        One of ``study.sources``, of any kind.
+    study
+        The study.
+    results
+        How to call the results folder in paths; ``study.results`` if absent.
+
+    Raises
+    ------
+    InputError
+        If a folder does not hold what it should.
+    """
+    given = source.files(study.results if results is None else results)
+    if source.kind not in RAW:
+        return [
+            Batch(
+                name="",
+                models=(),
+                shards=("shard0.parquet",),
+                manifests=("shard0.manifests.json",),
+                items="items.parquet",
+                models_file="models.parquet",
+                inputs=tuple(given.values()),
+            )
+        ]
+    folders = model_folders(source, study)
+    tables = [os.path.relpath(study.resource(path), study.base or ".") for path in source.options["scoring"]]
+    tables.append(os.path.relpath(study.resource(given["models"]), study.base or "."))
+    jobs = []
+    for name, shards in batches(list(folders)).items():
+        own = [model for models in shards.values() for model in models]
+        dot = f".{name}" if name else ""
+        jobs.append(
+            Batch(
+                name=name,
+                models=tuple(sorted(own)),
+                shards=tuple(f"shard{shard}.parquet" for shard in shards),
+                manifests=tuple(f"shard{shard}.manifests.json" for shard in shards),
+                items=f"items{dot}.parquet",
+                models_file=f"models{dot}.parquet",
+                inputs=(
+                    *_inputs(source, study, given["folder"], {model: folders[model] for model in own}),
+                    *tables,
+                ),
+            )
+        )
+    return jobs

@@ -1,0 +1,361 @@
+"""Raw results, a folder per model: read by a format's reader, graded by rules, written as shards.
+
+What every format shares: rows are graded rule by rule; rows that repeat an item must agree; the facts of an
+item are put together from the first rows about it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmirt import outcomes, scoring
+from benchmirt.config import Source, Study
+from benchmirt.errors import InputError, nearest
+from benchmirt.ids import natural
+from benchmirt.outcomes import ITEM_FACTS, REASONS, OneModel
+from benchmirt.progress import progress
+from benchmirt.scoring import Part, Rule, Scorer, Table
+from benchmirt.sources.facts import Facts, model_facts, strings
+from benchmirt.sources.folders import Batch, batches, model_folders
+from benchmirt.sources.reading import read_sheet
+
+__all__ = ["Found", "collect"]
+
+_log = logging.getLogger(__name__)
+_CONFLICT = REASONS.index("conflict") + 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a reader found of one model.
+
+    Attributes
+    ----------
+    tables
+        The rows, task by task.
+    files
+        File relative to the model's folder -> SHA-256.
+    unused
+        Tasks that no rule scores.
+    runs
+        Task -> run, where it is not the one called ``latest``.
+    known_as
+        Field that is the same for rows whose content is the same, if the format has one.
+    """
+
+    tables: Sequence[Table]
+    files: Mapping[str, str]
+    unused: Sequence[str]
+    runs: Mapping[str, str]
+    known_as: str | None
+
+
+Read = Callable[[Path, str, str, Scorer], Found]
+
+
+class _Items:
+    """The items met so far, and what their first rows tell of them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str | None], tuple[int, Mapping[str, str], int | None, list[Any]]] = {}
+        self._content: dict[tuple[int, str, str], str | None] = {}
+        self._rules: dict[int, Rule] = {}
+        self._benchmark: dict[str, str] = {}
+
+    def content_of(self, part: Part, known_as: str | None) -> list[str | None]:
+        """Return the hashes of what was asked; looked up where the format's own hash was met before."""
+        marks = part.column(known_as) if known_as else None
+        if marks is None or not all(isinstance(mark, str) for mark in marks):
+            return part.rule.content_of(part)
+        keys = [(part.number, part.table.task, mark) for mark in marks]
+        if not all(key in self._content for key in keys):
+            self._content.update(zip(keys, part.rule.content_of(part), strict=True))
+        return [self._content[key] for key in keys]
+
+    def add(self, part: Part, names: Sequence[str], content: Sequence[str | None]) -> None:
+        """Remember the facts of items that are new.
+
+        Raises
+        ------
+        InputError
+            If two rules give items of different benchmarks one name.
+        """
+        self._rules[part.number] = part.rule
+        fresh = [place for place, key in enumerate(zip(names, content, strict=True)) if key not in self._rows]
+        if not fresh:
+            return
+        columns = [part.column(field) or [None] * part.size for field in part.rule.facts]
+        options = part.options()
+        for place in fresh:
+            name = names[place]
+            if self._benchmark.setdefault(name, part.rule.benchmark) != part.rule.benchmark:
+                raise InputError(
+                    "items of two benchmarks have one name",
+                    file=part.table.file,
+                    found=f'"{name}" in {self._benchmark[name]} and in {part.rule.benchmark}',
+                    todo="Give them names apart in the scoring rules (question_id)",
+                )
+            told = [column[place] for column in columns]
+            self._rows.setdefault((name, content[place]), (part.number, part.names, options[place], told))
+
+    def facts(self) -> pd.DataFrame:
+        """Return the facts of all items, sorted by benchmark and name."""
+        by_rule: dict[int, list[tuple[str, str | None]]] = {}
+        for key, row in self._rows.items():
+            by_rule.setdefault(row[0], []).append(key)
+        parts = []
+        for number, keys in by_rule.items():
+            rule, rows = self._rules[number], [self._rows[key] for key in keys]
+            told = {field: [row[3][place] for row in rows] for place, field in enumerate(rule.facts)}
+
+            def column(
+                field: str,
+                told: Mapping[str, list[Any]] = told,
+                rows: Sequence[tuple[int, Mapping[str, str], int | None, list[Any]]] = rows,
+            ) -> list[Any] | None:
+                return told[field] if field in told else [row[1].get(field) for row in rows]
+
+            frame = {
+                "question_id": strings(name for name, _ in keys),
+                "benchmark": strings([rule.benchmark] * len(keys)),
+                "category": strings([rule.category] * len(keys)),
+                **{
+                    name: strings(map(_storable, template(column, len(keys))))
+                    for name, template in rule.templates.items()
+                },
+                "options": pd.array([row[2] for row in rows], dtype="Int16"),
+                "inverted": np.full(len(keys), rule.inverted),
+                "content_hash": strings(content for _, content in keys),
+                "scored_as": strings([rule.scored_as] * len(keys)),
+            }
+            missing = {name: strings([None] * len(keys)) for name in ITEM_FACTS if name not in frame}
+            parts.append(pd.DataFrame({**frame, **missing})[list(ITEM_FACTS)])
+        table = pd.concat(parts, ignore_index=True)
+        sorted_by = zip(
+            table["benchmark"].tolist(),
+            map(natural, table["question_id"].tolist()),
+            map(str, table["content_hash"].tolist()),
+            strict=True,
+        )
+        order = [place for place, _ in sorted(enumerate(sorted_by), key=lambda one: one[1])]
+        table = table.iloc[order].reset_index(drop=True)
+        for name in ("row", "fact_row"):
+            table[name] = pd.array([None] * len(table), dtype="Int64")
+        return table
+
+
+def _storable(text: str | None) -> str | None:
+    """Return a text without halves of surrogate pairs, which JSON can hold and UTF-8 cannot."""
+    return None if text is None else text.encode("utf-8", "replace").decode("utf-8")
+
+
+# -- one model ----------------------------------------------------------------------------------------------
+
+
+def _collect_model(
+    found: Found, model: str, shown: str, scorer: Scorer, items: _Items, manifest: Mapping[str, Any]
+) -> OneModel:
+    """Grade the rows of one model, and settle rows that repeat an item."""
+    names: list[str] = []
+    content: list[str | None] = []
+    grades: list[scoring.Grades] = []
+    tasks: dict[str, int] = {}
+    rows = 0
+    for table in found.tables:
+        tasks[_storable(table.task) or ""] = tasks.get(table.task, 0) + table.size
+        rows += table.size
+        for part in scorer.parts(table):
+            own = part.question_ids()
+            _check_storable(own, part)
+            asked = items.content_of(part, found.known_as)
+            items.add(part, own, asked)
+            names += own
+            content += asked
+            grades.append(part.rule.grade(part))
+    if not names:
+        unused = ", ".join(ascii(task)[1:-1] for task in found.unused[:5])
+        raise InputError(
+            "this model has no row that a scoring rule scores",
+            file=shown,
+            found=f"{rows} rows" + (f"; tasks without a rule: {unused}" if unused else ""),
+            todo="Fetch its results again, or name it in models.exclude",
+        )
+    outcome = np.concatenate([grade.outcome for grade in grades])
+    published = np.concatenate([grade.published for grade in grades])
+    reason = np.concatenate([grade.reason for grade in grades])
+    score = np.concatenate([grade.score for grade in grades])
+    keep = np.arange(len(names))
+    repeated = 0
+    if len(set(names)) < len(names):
+        keep, repeated = _settle(names, content, outcome, published, reason)
+    counts = {"rows": rows, "left_out": rows - len(names), "repeated": repeated}
+    return OneModel(
+        model=model,
+        items=tuple(names[place] for place in keep),
+        outcome=outcome[keep],
+        published=published[keep],
+        reason=reason[keep],
+        score=score[keep],
+        content=[content[place] for place in keep],
+        manifest={
+            **manifest,
+            "folder": shown,
+            "files": {
+                name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()
+            },
+            "tasks": tasks,
+            "tasks_without_rule": sorted(_storable(task) or "" for task in found.unused),
+            "runs": dict(found.runs),
+            "read": counts,
+        },
+    )
+
+
+def _check_storable(names: Sequence[str], part: Part) -> None:
+    try:
+        "\0".join(names).encode("utf-8")
+    except UnicodeEncodeError:
+        place = next(place for place, name in enumerate(names) if _storable(name) != name)
+        row = place if part.rows is None else part.rows[place]
+        raise InputError(
+            "the name of the item cannot be written as UTF-8",
+            file=part.table.file,
+            where=part.table.where(row, part.rule.question_id.fields[0]),
+            found=ascii(names[place]),
+        ) from None
+
+
+def _settle(
+    names: Sequence[str],
+    content: Sequence[str | None],
+    outcome: NDArray[np.int8],
+    published: NDArray[np.int8],
+    reason: NDArray[np.uint8],
+) -> tuple[NDArray[np.int64], int]:
+    """Settle rows that repeat an item, in place; return which rows stand for the items, and how many do not.
+
+    Rows with one outcome stand for it, whatever grading failed beside it. Rows with different outcomes, or
+    about different questions of one name, are a conflict, and that is missing under both policies.
+    """
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    keep = np.empty(len(places), dtype=np.int64)
+    for number, group in enumerate(places.values()):
+        seen = [place for place in group if outcome[place] >= 0]
+        keep[number] = chosen = seen[0] if seen else group[0]
+        if len(group) == 1:
+            continue
+        if len({outcome[place] for place in seen}) > 1 or len({content[place] for place in group}) > 1:
+            outcome[chosen] = published[chosen] = -1
+            reason[chosen] = _CONFLICT
+    return keep, len(names) - len(places)
+
+
+# -- a batch ------------------------------------------------------------------------------------------------
+
+
+def _models(source: Source, study: Study, names: Sequence[str]) -> pd.DataFrame:
+    """Return the facts of models; one that the file does not name has none."""
+    shown = source.options["models"]
+    columns = source.options["model_columns"]
+    key = columns.get("model", "model")
+    sheet = read_sheet(study.resource(shown), shown, key)
+    own = sheet.column(key)
+    twice = next((name for place, name in enumerate(own) if name in own[:place]), None)
+    if twice is not None:
+        raise InputError(
+            "a model has two rows",
+            file=shown,
+            where=f'row {sheet.numbers[len(own) - 1 - own[::-1].index(twice)]}, column "{key}"',
+            found=f'"{twice}"',
+            todo="Drop one of the two rows",
+        )
+    known = set(own)
+    strange = [name for name in names if name not in known]
+    if strange:
+        near = nearest(strange[0], own) if len(own) < 10_000 else None
+        _log.warning(
+            "%s: %d of %d models have no row, so each is a lineage of its own: %s%s",
+            shown,
+            len(strange),
+            len(names),
+            ", ".join(strange[:5]) + (", ..." if len(strange) > 5 else ""),
+            f' (the nearest to the first is "{near}")' if near else "",
+        )
+    place = f"sources ({source.name}).model_columns"
+    return model_facts(Facts(sheet, key, names, [0] * len(names), shown, columns, place), names)
+
+
+def _simulated(files: Iterable[str]) -> bool:
+    return any(name.rpartition("/")[2].startswith("simulated_") for name in files)
+
+
+def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> list[Path]:
+    """Collect some models of a raw source.
+
+    Parameters
+    ----------
+    source
+        A source of a kind in :data:`benchmirt.config.RAW`.
+    study
+        The study; paths are relative to its base.
+    out_dir
+        The folder of the source's outcomes.
+    batch
+        One of :func:`benchmirt.sources.plan`.
+
+    Raises
+    ------
+    InputError
+        If a file is damaged or is not what it should be; it names the file and the place.
+    """
+    read: Read = importlib.import_module(f"benchmirt.sources.{source.kind.replace('-', '_')}").read
+    scorer = scoring.load(
+        [(study.resource(path), path) for path in source.options["scoring"]], source.kind, study.root
+    )
+    home = source.files(study.results)["folder"]
+    folders = model_folders(source, study)
+    manifest = {
+        "source": source.name,
+        "kind": source.kind,
+        "scorer": ", ".join(scorer.files),
+        "scorer_version": scorer.version,
+        "failures_known": True,
+        "benchmirt": version("benchmirt"),
+    }
+    items = _Items()
+    done: dict[str, OneModel] = {}
+    for model in progress(batch.models, len(batch.models), f"{source.name}: models"):
+        folder = folders[model]
+        shown = f"{home}/{folder}"
+        found = read(study.base / home / folder, model, shown, scorer)
+        simulated = _simulated(found.files)
+        if simulated and not study.simulated:
+            raise InputError(
+                "these files are simulated, but nothing would say so",
+                file=shown,
+                found=next(iter(found.files)),
+                todo='Put them into a folder whose name holds "simulated"',
+            )
+        done[model] = _collect_model(found, model, shown, scorer, items, {**manifest, "simulated": simulated})
+    shards = batches(list(folders))[batch.name]
+    names = sorted(done)
+    return outcomes.write_models(
+        {f"shard{shard}": [done[model] for model in members] for shard, members in shards.items()},
+        items.facts(),
+        _models(source, study, names),
+        out_dir,
+        items=batch.items,
+        models=batch.models_file,
+    )
