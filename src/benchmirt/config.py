@@ -635,8 +635,8 @@ def claims_table(study: Study, *, origin: str = "configuration") -> list[dict[st
     return [entry for entry in entries if not only or entry["id"] in only]
 
 
-def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file.
+def read_yaml(path: str | Path, shown: str | None = None) -> Any:
+    """Read a YAML file, which messages call `shown` if that is given.
 
     Raises
     ------
@@ -651,7 +651,7 @@ def read_yaml(path: str | Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         raise InputError(
             f"this is not YAML ({getattr(error, 'problem', None) or error})",
-            file=path,
+            file=path if shown is None else shown,
             where=None if mark is None else f"row {mark.line + 1}",
         ) from None
 

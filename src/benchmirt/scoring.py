@@ -691,7 +691,7 @@ def load(files: Sequence[tuple[Path, str]], kind: str, root: Path | None = None)
     for path, shown in files:
         if not path.is_file():
             raise InputError("this file with scoring rules does not exist", file=shown)
-        content = config.read_yaml(path)
+        content = config.read_yaml(path, shown)
         hashed += path.read_bytes()
         if not isinstance(content, dict):
             raise InputError(
