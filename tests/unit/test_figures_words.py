@@ -126,3 +126,8 @@ def test_sentences_from_elsewhere_get_the_house_style() -> None:
         "They correlate at .82 (at least −.06); e.g. here."
     )
     assert words.sentences("made by jax 0.10.2 in 10.5 s") == "Made by jax 0.10.2 in 10.5 s."
+
+
+def test_numbers_in_texts_from_elsewhere() -> None:
+    assert words.typeset("-.89 with reasoning, -0.21 with safety") == "−.89 with reasoning, −.21 with safety"
+    assert words.typeset("a 16-item set, 10-0.5, 1.0.3, 3.5") == "a 16-item set, 10-0.5, 1.0.3, 3.5"

@@ -200,23 +200,23 @@ def sides(record: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Mappi
             key = json.dumps([select, without], sort_keys=True, default=str)
             if key not in found:
                 given = str(side.get("name") or "")
-                name = given if given and len(candidates) == 1 else selection_name(select)
+                name = given if given and len(candidates) == 1 else selection_name(select, without)
                 found[key] = (name, select, without)
     chosen = list(found.values())
     repeated = [name for name, _, _ in chosen]
     return [
-        (name if repeated.count(name) == 1 else selection_name(select), select, without)
+        (name if repeated.count(name) == 1 else selection_name(select, without), select, without)
         for name, select, without in chosen
     ]
 
 
-def selection_name(select: Mapping[str, Any]) -> str:
-    """Words for a selection: its values, such as `harmbench, copyright`."""
-    out = []
-    for value in select.values():
-        values = value if isinstance(value, list | tuple) else [value]
-        out.append("/".join(str(v) for v in values))
-    return ", ".join(out)
+def selection_name(select: Mapping[str, Any], without: Mapping[str, Any] | None = None) -> str:
+    """Words for a selection: its values, such as `harmbench, copyright` or `xstest without contrast_*`."""
+    taken, left = (
+        ", ".join("/".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in given.values())
+        for given in (select, without or {})
+    )
+    return f"{taken} without {left}" if left else taken
 
 
 @styled

@@ -56,7 +56,7 @@ def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.bo
     axes.plot(dims[~beyond], value[~beyond], "o", markerfacecolor="white", color=BLUE, zorder=4)
     if logarithmic:
         axes.set_yscale("log")
-        low, high = floor, positive.max() * 1.35
+        low, high = floor, positive.max() * 1.9
         ticks = [t for t in (m * 10.0**e for e in range(-6, 9) for m in (1, 2, 5)) if low <= t <= high]
         axes.set_ylim(low, high)
         if len(ticks) > 7:
@@ -64,7 +64,7 @@ def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.bo
         axes.set_yticks(ticks, [f"{t:,g}" for t in ticks])
         axes.set_yticks([], minor=True)
     else:
-        axes.set_ylim(0, None)
+        axes.set_ylim(0, float(positive.max()) * 1.18 if positive.size else 1.0)
     _dims_axis(axes, dims)
     axes.set_xlim(dims.min() - 0.4, dims.max() + 0.75)
     axes.set_xlabel("dimensions already in the model")

@@ -224,7 +224,7 @@ def _value(row: Row) -> str:
     if row.estimate is None:
         return words.NOTHING
     text = words.quantity(row.estimate, row.unit)
-    if row.low is None and row.high is None:
+    if (row.low is None and row.high is None) or row.low == row.high == row.estimate:
         return text
     return f"{text} {words.interval((row.low, row.high), row.unit)}"
 

@@ -319,7 +319,7 @@ def region(bounds: Mapping[str, Any] | None, unit: str = "") -> str:
         return NOTHING
     text = bounds.get("text")
     if text:
-        return str(text)
+        return typeset(str(text))
     low, high = bounds.get("low"), bounds.get("high")
     if is_number(low) and is_number(high):
         if low == high:
@@ -332,14 +332,17 @@ def region(bounds: Mapping[str, Any] | None, unit: str = "") -> str:
     return NOTHING
 
 
+def typeset(text: str) -> str:
+    """Write the numbers in a text from elsewhere as everywhere else: −.89 for -0.89 and for -.89."""
+    return re.sub(
+        r"(?<![\w.,\u2212-])(-?)0?(\.\d+)(?!\.?\d)",
+        lambda m: (MINUS if m.group(1) else "") + m.group(2),
+        text,
+    )
+
+
 def sentences(text: str) -> str:
-    """Write each sentence of a text with a large first letter, a full stop at the end, and numbers as everywhere else."""
-    text = re.sub(
-        r"(?<![A-Za-z]\.[A-Za-z])([.!?] )([a-z])",
-        lambda m: m.group(1) + m.group(2).upper(),
-        " ".join(text.split()),
-    )
-    text = re.sub(
-        r"(?<![\w.,])(-?)0(\.\d+)(?!\.?\d)", lambda m: (MINUS if m.group(1) else "") + m.group(2), text
-    )
+    """Write each sentence of a text with a large first letter, a full stop at the end, and numbers in house style."""
+    text = typeset(" ".join(text.split()))
+    text = re.sub(r"(?<![A-Za-z]\.[A-Za-z])([.!?] )([a-z])", lambda m: m.group(1) + m.group(2).upper(), text)
     return capital(text) + ("" if not text or text[-1] in ".!?" + ELLIPSIS else ".")

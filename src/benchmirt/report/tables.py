@@ -56,6 +56,7 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         kind = str(answer.get("interval_kind") or "interval")
         said = f"{words.share(level)} {kind}" if words.is_number(level) else kind
     estimate = words.quantity(answer.get("estimate"), unit)
+    span = words.interval(answer.get("interval"), unit) if answer.get("interval") else ""
     several = len((record.get("corrected") or {}).get("parts") or []) > 1
     part, brief = "", ""
     if which == "corrected":
@@ -67,7 +68,7 @@ def column(record: Mapping[str, Any], which: str) -> Column:
     return Column(
         verdict=str(answer.get("verdict") or ""),
         estimate=estimate,
-        interval=words.interval(answer.get("interval"), unit) if answer.get("interval") else "",
+        interval=span if span != f"[{estimate}, {estimate}]" else "",
         said="" if said == estimate else said,
         method=str(answer.get("method") or ""),
         why=str(answer.get("why") or ""),
@@ -79,7 +80,7 @@ def column(record: Mapping[str, Any], which: str) -> Column:
 def published(record: Mapping[str, Any]) -> str:
     """Return what was published, in words."""
     found = record.get("published") or {}
-    return str(found.get("text") or words.quantity(found.get("value"), words.unit_of(record)))
+    return words.typeset(str(found.get("text") or words.quantity(found.get("value"), words.unit_of(record))))
 
 
 def region(record: Mapping[str, Any]) -> str:
