@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docutils.core import publish_parts
 from jinja2 import Environment, StrictUndefined
 from report_fixture import FakeStudy, write_results
 
@@ -435,7 +436,9 @@ def test_every_figure_has_a_caption_here_and_in_snakemakes_report(repository: Pa
         assert (home / figures.caption(name)).is_file()
         assert figures.category(name)
     for path in home.glob("*.rst"):
-        assert environment.from_string(path.read_text(encoding="utf-8")).render(snakemake=context).strip()
+        text = environment.from_string(path.read_text(encoding="utf-8")).render(snakemake=context)
+        made = publish_parts(text, writer="html5", settings_overrides={"halt_level": 2, "report_level": 2})
+        assert "<p>" in made["body"]
 
 
 def test_a_strip_is_drawn_inside_its_frame() -> None:
