@@ -163,7 +163,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
     sized = [
         words.plural(int(sample[key]), key.removesuffix("s"))
         for key in ("models", "lineages", "items")
-        if words.is_number(sample.get(key))
+        if words.is_number(sample.get(key)) and sample[key]
     ]
     drawn = claim.nothing(record) is None
     needs = record.get("needs_dimension")

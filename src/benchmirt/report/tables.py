@@ -100,7 +100,7 @@ def parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
         if isinstance(figure, Mapping):
             figure = figure.get("value")
         redone = words.quantity(part.get("as_published"), unit)
-        if part.get("as_published_verdict") and redone != words.NOTHING:
+        if part.get("as_published_verdict") in ("matches", "differs") and redone != words.NOTHING:
             redone = f"{redone} {words.verdict(part['as_published_verdict']).symbol}"
         rows.append(
             {
