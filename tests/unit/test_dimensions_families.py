@@ -1,0 +1,229 @@
+"""Refits, names and statistics on planted data whose answers are known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmirt import inference, matrix, resampling, simulate
+from benchmirt.dimensions import consensus, families, labels, statistics
+from benchmirt.errors import InputError
+
+
+def response_data(planted):
+    """Make response data of a simulated study, all items kept."""
+    items = planted.item_table.assign(
+        observed=(planted.responses >= 0).sum(0),
+        mean=np.where(planted.responses >= 0, planted.responses, 0).mean(0),
+        kept=True,
+    )
+    return matrix.ResponseData(
+        responses=planted.responses,
+        models=tuple(planted.model_table["model"]),
+        items=tuple(items["question_id"]),
+        floor=planted.floor.astype(np.float32),
+        ceiling=planted.ceiling.astype(np.float32),
+        lineage=planted.lineage.astype(np.int64),
+        item_table=items,
+        model_table=planted.model_table,
+    )
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return simulate.study("planted_pure", models=50, items=400, seed=1)
+
+
+@pytest.fixture(scope="module")
+def data(planted):
+    return response_data(planted)
+
+
+@pytest.fixture(scope="module")
+def solution(data):
+    return consensus.build([inference.fit(data, engine="em", dims=2, seed=0)], fit="corrected")
+
+
+@pytest.fixture(scope="module")
+def left_out(data, solution):
+    return families.leave_one_out(data, solution)
+
+
+@pytest.fixture(scope="module")
+def resampled(data, solution):
+    return families.bootstrap(data, solution, replicates=20)
+
+
+@pytest.fixture(scope="module")
+def named(data, solution, left_out):
+    return labels.build(data, solution, left_out, replicates=200)
+
+
+def test_every_benchmark_is_left_out_once(data, left_out):
+    assert left_out.unit == "benchmark"
+    assert left_out.units == tuple(dict.fromkeys(data.item_table["benchmark"]))
+    assert left_out.converged.all()
+    assert np.isfinite(left_out.theta).all()
+
+
+def test_a_left_out_benchmark_has_no_say_in_the_abilities(data, solution, left_out):
+    unit = left_out.units[0]
+    own = (data.item_table["benchmark"] == unit).to_numpy()
+    turned = dataclasses.replace(
+        data, responses=np.where(own & (data.responses >= 0), 1 - data.responses, data.responses)
+    )
+    again = families.leave_one_out(turned, solution)
+    np.testing.assert_allclose(again.without(unit), left_out.without(unit), atol=2e-3)
+    assert np.abs(again.without(left_out.units[1]) - left_out.without(left_out.units[1])).max() > 0.01
+
+
+def test_left_out_abilities_stay_close_to_the_full_ones(solution, left_out):
+    for index in range(2):
+        for unit in left_out.units:
+            r = np.corrcoef(left_out.without(unit)[:, index], solution.ability_theta[:, index])[0, 1]
+            assert r > 0.9
+
+
+def test_resamples_draw_whole_lineages_and_stay_in_the_frame(data, solution, resampled):
+    assert resampled.converged.all()
+    for weights in resampled.weights:
+        for code in set(data.lineage):
+            assert len(set(weights[data.lineage == code])) == 1
+    congruence = [
+        (a * solution.a).sum(0) / np.sqrt((a**2).sum(0) * (solution.a**2).sum(0)) for a in resampled.a
+    ]
+    assert np.median(congruence, axis=0).min() > 0.7
+
+
+def test_rows_of_the_bootstrap_do_not_depend_on_their_number(data, solution, resampled):
+    few = families.bootstrap(data, solution, replicates=4)
+    np.testing.assert_array_equal(few.weights, resampled.weights[:4])
+    np.testing.assert_allclose(few.theta, resampled.theta[:4], atol=1e-3)
+
+
+def test_families_survive_the_disk(tmp_path, left_out, resampled):
+    families.write_leave_one_out(left_out, tmp_path / "leave_one_out.nc")
+    families.write_bootstrap(resampled, tmp_path / "bootstrap.nc")
+    loaded = families.read_leave_one_out(tmp_path / "leave_one_out.nc")
+    np.testing.assert_array_equal(loaded.theta, left_out.theta)
+    assert loaded.units == left_out.units
+    again = families.read_bootstrap(tmp_path / "bootstrap.nc")
+    np.testing.assert_array_equal(again.a, resampled.a)
+    families.write_bootstrap(again, tmp_path / "again.nc")
+    assert (tmp_path / "again.nc").read_bytes() == (tmp_path / "bootstrap.nc").read_bytes()
+    (tmp_path / "bootstrap.nc").write_bytes(b"cut")
+    with pytest.raises(InputError, match=r"bootstrap\.nc"):
+        families.read_bootstrap(tmp_path / "bootstrap.nc")
+
+
+def test_a_consensus_of_other_data_is_refused(data, solution):
+    with pytest.raises(InputError, match="other models or items"):
+        families.leave_one_out(matrix.select(data, items=np.arange(100)), solution)
+
+
+def test_planted_abilities_get_their_names_and_signs(planted, solution, named):
+    assert named.named
+    assert {entry["name"] for entry in named.dimensions} == {"reasoning", "safety"}
+    shown = solution.ability_theta * labels.orientation(named)
+    for index, entry in enumerate(named.dimensions):
+        truth = planted.theta[:, ["reasoning", "safety"].index(entry["name"])]
+        assert np.corrcoef(shown[:, index], truth)[0, 1] > 0.9
+        assert entry["follows"][0]["category"] == entry["name"]
+
+
+def test_names_follow_the_declared_categories_and_not_their_order(data, solution, left_out, named):
+    swapped = data.item_table["category"].map({"reasoning": "safety", "safety": "reasoning"})
+    other = dataclasses.replace(data, item_table=data.item_table.assign(category=swapped))
+    again = labels.build(other, solution, left_out, replicates=200)
+    names = {"reasoning": "safety", "safety": "reasoning"}
+    assert [names[entry["name"]] for entry in again.dimensions] == [
+        entry["name"] for entry in named.dimensions
+    ]
+
+
+def test_a_single_category_names_nothing(data, solution, left_out):
+    alone = dataclasses.replace(data, item_table=data.item_table.assign(category="all"))
+    found = labels.build(alone, solution, left_out, replicates=50)
+    assert not found.named
+    assert [entry["display"] for entry in found.dimensions] == ["ability 1", "ability 2"]
+    assert "fewer than two categories" in str(found.why_not)
+
+
+def test_too_few_lineages_name_nothing(data, solution, left_out):
+    related = dataclasses.replace(data, lineage=np.arange(len(data.models)) % 3)
+    assert "3 lineages" in str(labels.build(related, solution, left_out, replicates=50).why_not)
+
+
+def test_noise_gets_no_name():
+    data = response_data(simulate.study("noise", models=40, items=200, seed=3))
+    fitted = consensus.build([inference.fit(data, engine="em", dims=2, seed=0)], fit="corrected")
+    found = labels.build(data, fitted, families.leave_one_out(data, fitted), replicates=200)
+    assert [entry["name"] for entry in found.dimensions] == [None, None]
+
+
+def test_labels_survive_the_disk(tmp_path, named):
+    labels.write(named, tmp_path / "labels.json")
+    assert labels.read(tmp_path / "labels.json") == named
+
+
+def test_weighted_correlations_equal_repeated_rows():
+    rng = np.random.default_rng(0)
+    theta, means = rng.normal(size=(12, 2)), rng.normal(size=12)
+    means[3] = np.nan
+    weights = rng.integers(0, 4, size=(5, 12)).astype(float)
+    found = labels._correlations(theta, means, weights)
+    for row, counts in zip(found, weights, strict=True):
+        seen = np.isfinite(means)
+        index = np.repeat(np.flatnonzero(seen), counts[seen].astype(int))
+        for k in range(2):
+            assert row[k] == pytest.approx(np.corrcoef(theta[index, k], means[index])[0, 1], abs=1e-9)
+
+
+def test_item_statistics_hold_identified_numbers(data, solution):
+    record = inference.fit(data, engine="em", dims=2, seed=0)
+    dropped = pd.DataFrame({"question_id": ["dropped"], "benchmark": ["bbh"], "kept": [False]})
+    frame = statistics.item_statistics(pd.concat([data.item_table, dropped]), solution, [record])
+    assert len(frame) == len(data.items) + 1
+    assert frame.iloc[-1][["intercept", "mdisc", "angle_to_1", "published_difficulty_1"]].isna().all()
+    fitted = frame.iloc[:-1]
+    np.testing.assert_allclose(fitted["mdisc"], np.linalg.norm(solution.a, axis=1))
+    np.testing.assert_allclose(fitted["mdiff"], -fitted["intercept"] / fitted["mdisc"], rtol=1e-6)
+    for name in ("intercept", "mdisc"):
+        assert (fitted[f"{name}_low"] <= fitted[name]).all()
+        assert (fitted[name] <= fitted[f"{name}_high"]).all()
+    # the published difficulty is a function of loading and intercept: rotating it back gives -a d / |a|^2
+    assert fitted["published_difficulty_1"].notna().all()
+
+
+def test_published_difficulty_is_not_identified(data, solution):
+    """Difficulty per dimension carries the sign of the loading, whatever the item's hardness (REFERENCE: D4)."""
+    record = inference.fit(data, engine="em", dims=1, seed=0)
+    _, loadings, difficulty = statistics.published_solution(record)
+    strong = np.abs(loadings[:, 0]) > 0.1
+    np.testing.assert_allclose(
+        difficulty[strong, 0] * loadings[strong, 0], -record.d_mean[strong], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_model_statistics_hold_means_and_intervals(data, solution, resampled):
+    responses = pd.DataFrame(data.responses.T, columns=list(data.models)).astype("Int8").replace(-1, pd.NA)
+    responses.insert(0, "question_id", list(data.items))
+    models = data.model_table.assign(observed=1, mean=0.5, kept=True)
+    frame = statistics.model_statistics(models, responses, data.item_table, solution, resampled)
+    alone = statistics.model_statistics(models, responses, data.item_table, solution)
+    assert list(frame["model"]) == list(data.models)
+    np.testing.assert_allclose(frame[["ability_1", "ability_2"]], solution.ability_theta)
+    assert (
+        frame["ability_1_high"] - frame["ability_1_low"] > alone["ability_1_high"] - alone["ability_1_low"]
+    ).all()
+    own = (data.item_table["benchmark"] == "bbh").to_numpy()
+    seen = data.responses[:, own] >= 0
+    expected = np.where(seen, data.responses[:, own], 0).sum(1) / seen.sum(1)
+    np.testing.assert_allclose(frame["bbh_average"], expected)
+
+
+def test_clusters_of_unknown_lineage_are_their_own(data):
+    assert len(set(resampling.clusters(np.array([-1, -1, 0, 0])))) == 3
