@@ -82,7 +82,7 @@ def test_editing_an_engine_runs_its_own_fits_only(engine: str, finished: Finishe
         for output in job.outputs
         if output.startswith("results/fits/") and output.endswith(".nc")
     }
-    own = {"svi": {"published", "corrected"}, "em": {"dims-k1", "dims-k2", "dims-k3"}, "nuts": {"nuts"}}
+    own = {"svi": {"published", "corrected"}, "em": {"dims-k1", "dims-k2"}, "nuts": {"nuts"}}
     if engine == "em":  # families of refits use it too
         assert {"stability", "number", "leave_one_out", "bootstrap"} <= run.rules
     assert own[engine] <= fits

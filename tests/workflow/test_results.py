@@ -55,7 +55,7 @@ def test_times_stand_beside_the_fits_and_not_in_them(finished: Finished) -> None
         usage = json.loads(fit.with_suffix(".run.json").read_text(encoding="utf-8"))
         assert usage["seconds"] > 0
         assert usage["peak_mb"] > 0
-        assert usage["threads"] == (2 if fit.parent.name == "nuts" else 1)
+        assert usage["threads"] == 1
 
 
 def test_every_claim_has_its_record_and_its_row(finished: Finished) -> None:
@@ -71,12 +71,14 @@ def test_every_claim_has_its_record_and_its_row(finished: Finished) -> None:
 
 
 @pytest.mark.slow
-def test_one_job_at_a_time_gives_the_same_bytes(finished: Finished, tmp_path: Path) -> None:
-    """Run the whole study again with one core: results do not depend on how many jobs run at once."""
+def test_more_jobs_and_threads_give_the_same_bytes(finished: Finished, tmp_path: Path) -> None:
+    """Run the whole study again with four cores, so that more jobs run at once and NUTS has a core per chain."""
     again = tmp_path / "again"
     shutil.copytree(finished.folder, again, ignore=shutil.ignore_patterns("results", ".snakemake"))
-    run = finished.workflow.call(again, "--cores", "1")
+    run = finished.workflow.call(again, "--cores", "4")
     assert run.code == 0, run.text[-6000:]
+    nuts = json.loads((again / "results" / "fits" / "nuts" / "seed0.run.json").read_text(encoding="utf-8"))
+    assert nuts["threads"] == nuts["devices"] == 2
     apart = ("logs/", "benchmarks/")
     names = {
         path.relative_to(results(finished)).as_posix()

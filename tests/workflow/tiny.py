@@ -124,7 +124,7 @@ CONFIG: dict[str, Any] = {
         {"name": "second", "kind": "table", "responses": "second.csv", "benchmark": "second"},
     ],
     "fits": {
-        "max_dims": 3,
+        "max_dims": 2,
         "seeds": 2,
         "svi": {"steps": 200},
         "em": {"sweeps": 30},
