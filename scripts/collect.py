@@ -1,9 +1,8 @@
-"""Collect one source: read its files strictly and write one outcome table, whatever the format.
+"""Collect one source, or some models of it: read strictly and write one outcome table, whatever the format.
 
-In:  the source's files.
-Out: ``shard0.parquet`` (a row per model and item; a missing outcome has a reason), one manifest per model,
-     and the source's items and models. A malformed file ends the job with one sentence that names file,
-     row, field.
+In:  the source's files; for raw results also the scoring rules and the facts of models.
+Out: shards (a row per model and item; a missing outcome has a reason), one manifest per model, and the
+     source's items and models. A malformed file ends the job with one sentence that names file, row, field.
 """
 
 from pathlib import Path
@@ -19,4 +18,5 @@ if __name__ == "__main__":
     from benchmirt import config, sources
 
     study = config.load(snakemake.config, Path())
-    sources.collect(study.source(snakemake.wildcards.source), study, Path(snakemake.output.shard).parent)
+    source, batch = study.source(snakemake.params.source), snakemake.params.batch
+    sources.collect(source, study, Path(snakemake.output[0]).parent, batch)

@@ -425,6 +425,15 @@ def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]
             where="simulate",
             todo=f"Add sources of the kinds {' and '.join(RAW)} without a folder, or drop simulate",
         )
+    for number, source in enumerate(raw["sources"]):
+        if source["kind"] == "simulated" and source["name"] == "twin":
+            yield InputError(
+                "beside simulate, this name is taken by the folder of its truth",
+                file=origin,
+                where=f"sources[{number}].name",
+                found="twin",
+                todo="Give the source another name",
+            )
     for kind in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
         yield InputError(
             "two sources read the same simulated files",

@@ -218,24 +218,44 @@ class _Origin:
         return f'row {row}, column "{model}"'
 
 
-def _origins(shards: Sequence[Path]) -> list[_Origin]:
-    """Read the facts beside shards; the shards of one folder are one source."""
-    folders: dict[Path, list[Path]] = {}
-    for shard in shards:
-        folders.setdefault(shard.parent, []).append(shard)
-    found = []
-    for folder, own in folders.items():
-        manifests = [manifest for shard in own for manifest in outcomes.manifests(shard)]
-        names = dict.fromkeys(tuple(sorted(manifest["facts"].items())) for manifest in manifests)
-        facts = [outcomes.read_facts(folder, **dict(pair)) for pair in names]
-        items = pd.concat([pair[0] for pair in facts], ignore_index=True)
-        models = pd.concat([pair[1] for pair in facts], ignore_index=True)
-        asked: dict[str, int] = {}
-        if len(facts) > 1 or items["question_id"].duplicated().any():
-            items, asked = _one_row_each(items, own)
-            models = models.sort_values("model", kind="stable", ignore_index=True)
-        found.append(_Origin(own, items, models, manifests, asked))
-    return found
+def _origins(paths: Sequence[Path]) -> list[_Origin]:
+    """Read what stands beside shards; shards of one source, from whatever job, belong together.
+
+    Raises
+    ------
+    InputError
+        If a job's folder is incomplete.
+    """
+    homes: dict[Path, list[Path]] = {}
+    for path in paths:
+        if path.is_dir():
+            homes[path] = sorted(path.glob("shard*.parquet"))
+        else:
+            homes.setdefault(path.parent, []).append(path)
+    jobs: dict[str, list[_Origin]] = {}
+    for home, shards in homes.items():
+        manifests = [manifest for shard in shards for manifest in outcomes.manifests(shard)]
+        items, models = outcomes.facts(home / "shard")
+        if sorted(manifest["model"] for manifest in manifests) != sorted(models["model"]):
+            raise InputError(
+                "this folder is incomplete", file=home, todo="Delete it, and its models are collected again"
+            )
+        name = manifests[0]["source"] if manifests else str(home)
+        jobs.setdefault(name, []).append(_Origin(shards, items, models, manifests, {}))
+    return [_merged(own) for own in jobs.values()]
+
+
+def _merged(jobs: Sequence[_Origin]) -> _Origin:
+    """Put the jobs of one source together."""
+    items = pd.concat([job.item_facts for job in jobs], ignore_index=True)
+    models = pd.concat([job.model_facts for job in jobs], ignore_index=True)
+    shards = [shard for job in jobs for shard in job.shards]
+    manifests = [manifest for job in jobs for manifest in job.manifests]
+    asked: dict[str, int] = {}
+    if not jobs[0].is_table:
+        items, asked = _one_row_each(items, shards)
+        models = models.sort_values("model", kind="stable", ignore_index=True)
+    return _Origin(shards, items, models, manifests, asked)
 
 
 def _one_row_each(items: pd.DataFrame, shards: Sequence[Path]) -> tuple[pd.DataFrame, dict[str, int]]:
@@ -275,8 +295,8 @@ def build(
     Parameters
     ----------
     outcome_files
-        ``shard{n}.parquet`` files in the order of the study's sources; the tables of facts and the manifests
-        are read from beside each.
+        ``shard{n}.parquet`` files, or folders of them, in the order of the study's sources; the tables of
+        facts and the manifests are read from beside each.
     study
         Its ``models`` and ``filter`` are used.
     policy

@@ -5,10 +5,10 @@ An outcome is 1, 0 or missing for a reason. On disk, a source is a folder with
 - ``shard{n}.parquet``: model, question_id, outcome, reason, score, content_hash, published, a row per model and
   item (an item without a row was not run); ``published`` is the outcome where an outcome that could not be
   graded counts as in the published study;
-- ``shard{n}.manifests.json``: one manifest per model (scorer, version, files and their hashes, counts, and
-  the names of the next two);
-- ``items.parquet`` and ``models.parquet``: the facts that the source gives of its items and models; several
-  of each (``items.0of4.parquet``) where a source is collected in several jobs.
+- ``shard{n}.manifests.json``: one manifest per model (scorer, version, files and their hashes, counts);
+- ``items.parquet`` and ``models.parquet``: the facts that the source gives of its items and models.
+
+A source of raw files has a folder for each job that collects some of its models.
 
 Where models of one source were asked different questions under one name, the item has a row of facts for
 each, told apart by ``content_hash``.
@@ -48,7 +48,6 @@ __all__ = [
     "manifests",
     "model_schema",
     "outcome_schema",
-    "read_facts",
     "write",
     "write_models",
 ]
@@ -294,9 +293,6 @@ def write_models(
     item_facts: pd.DataFrame,
     model_facts: pd.DataFrame,
     folder: str | Path,
-    *,
-    items: str = "items.parquet",
-    models: str = "models.parquet",
 ) -> list[Path]:
     """Write the outcomes of some models of a source, and their facts; return the paths.
 
@@ -307,9 +303,7 @@ def write_models(
     item_facts, model_facts
         As in :class:`Outcomes`; an item may have a row for each content.
     folder
-        The folder of the source's outcomes.
-    items, models
-        Names of the files of facts.
+        The folder of the files.
 
     Raises
     ------
@@ -317,17 +311,17 @@ def write_models(
         If the outcomes break the contract, which is a fault of the reader that made them.
     """
     home = Path(folder)
-    facts = {items: item_schema().validate(item_facts), models: model_schema().validate(model_facts)}
+    items, models = item_schema().validate(item_facts), model_schema().validate(model_facts)
     paths = []
     for name, members in shards.items():
         path = home / f"{name}.parquet"
         _write_rows((_rows(one) for one in members), path)
         paths.append(path)
         paths.append(home / f"{name}.manifests.json")
-        write_json([_manifest(one, items, models) for one in members], paths[-1])
-    for name, frame in facts.items():
-        write_parquet(frame, home / name)
-        paths.append(home / name)
+        write_json([_manifest(one) for one in members], paths[-1])
+    paths += [home / "items.parquet", home / "models.parquet"]
+    write_parquet(items, paths[-2])
+    write_parquet(models, paths[-1])
     return paths
 
 
@@ -411,12 +405,11 @@ def _long(outcomes: Outcomes, start: int, stop: int) -> pd.DataFrame:
     )
 
 
-def _manifest(one: OneModel, items: str, models: str) -> dict[str, Any]:
+def _manifest(one: OneModel) -> dict[str, Any]:
     return {
         **one.manifest,
         "model": one.model,
         "slug": slug(one.model),
-        "facts": {"items": items, "models": models},
         "counts": _counts(one.outcome, one.reason),
     }
 
@@ -437,7 +430,6 @@ def _manifests(outcomes: Outcomes) -> list[dict[str, Any]]:
             **outcomes.manifest,
             "model": model,
             "slug": slug(model),
-            "facts": {"items": "items.parquet", "models": "models.parquet"},
             "counts": _counts(outcomes.outcome[:, place], outcomes.reason[:, place]),
         }
         for place, model in enumerate(outcomes.models)
@@ -449,16 +441,10 @@ def _manifests(outcomes: Outcomes) -> list[dict[str, Any]]:
 
 def facts(shard: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the facts of items and of models that stand beside a shard."""
-    names = manifests(shard)[0]["facts"]
-    return read_facts(Path(shard).parent, names["items"], names["models"])
-
-
-def read_facts(folder: Path, items: str, models: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return facts of items and of models by the names of their files."""
-    return (
-        item_schema().validate(pd.read_parquet(folder / items)),
-        model_schema().validate(pd.read_parquet(folder / models)),
-    )
+    home = Path(shard).parent
+    items = pd.read_parquet(home / "items.parquet")
+    models = pd.read_parquet(home / "models.parquet")
+    return item_schema().validate(items), model_schema().validate(models)
 
 
 def manifests(shard: str | Path) -> list[dict[str, Any]]:

@@ -127,13 +127,12 @@ class Raw:
         shards = []
         for batch in sources.plan(study.sources[0], study):
             made = sources.collect(study.sources[0], study, self.out, batch.name)
-            assert {path.name for path in made} == {
-                *batch.shards,
-                *batch.manifests,
-                batch.items,
-                batch.models_file,
+            assert {path.parent for path in made} == {self.out / batch.name}
+            own = [self.out / batch.name / f"{shard}.parquet" for shard in batch.shards]
+            assert set(own) == {
+                path for path in made if path.name.startswith("shard") and path.suffix == ".parquet"
             }
-            shards += [self.out / shard for shard in batch.shards]
+            shards += own
         return shards
 
     def cells(self, kind: str = "leaderboard", model: str = "o__m", **keys: Any) -> Cells:
@@ -152,11 +151,11 @@ class Raw:
         return message
 
     def manifest(self) -> dict[str, Any]:
-        (path,) = self.out.glob("*.manifests.json")
+        (path,) = self.out.glob("*/*.manifests.json")
         return read_json(path)[0]
 
     def items(self) -> pd.DataFrame:
-        (path,) = self.out.glob("items*.parquet")
+        (path,) = self.out.glob("*/items.parquet")
         return pd.read_parquet(path).set_index("question_id")
 
 
@@ -313,7 +312,7 @@ def test_names_that_are_no_paths(raw: Raw) -> None:
     for name in names:
         raw.details(name, "bbh_navigate", [bbh_row(0)])
     shards = raw.collect()
-    assert {path.parent for path in shards} == {raw.out}
+    assert {path.parents[1] for path in shards} == {raw.out}
     found = [manifest["model"] for shard in shards for manifest in outcomes.manifests(shard)]
     assert sorted(found) == sorted(names)
 
@@ -437,7 +436,7 @@ def test_simulated_files_must_be_called_so(raw: Raw) -> None:
     (raw.home / "lb").rename(raw.home / "simulated_lb")
     study = raw.study(source={"folder": "simulated_lb"})
     assert study.simulated
-    sources.collect(study.sources[0], study, raw.out)
+    sources.collect(study.sources[0], study, raw.out, "0of1")
     assert raw.manifest()["simulated"] is True
 
 
@@ -665,7 +664,7 @@ def test_facts_of_models(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         raw.collect("safety-eval", source={"models": "m.csv", "model_columns": {"model": "name"}})
     assert "m.csv: 1 of 2 models have no row" in caplog.text
-    (path,) = raw.out.glob("models*.parquet")
+    (path,) = raw.out.glob("*/models.parquet")
     facts = pd.read_parquet(path).set_index("model")
     assert facts.loc["a__x", ["lineage", "size_b", "reasoning"]].tolist() == ["llama-3", 8.0, True]
     assert facts.loc["a__y"].isna().all()
@@ -732,7 +731,7 @@ def test_shards_hold_about_25_models() -> None:
 
 def test_a_new_model_leaves_the_files_of_others_as_they_are(raw: Raw) -> None:
     def content() -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in raw.out.iterdir() if path.name.startswith("shard")}
+        return {path.name: path.read_bytes() for path in raw.out.rglob("shard*")}
 
     for model in ("a", "b", "c"):
         raw.results(model, {"xstest:default": [xstest(number) for number in range(5)]})
@@ -804,7 +803,7 @@ def test_models_that_were_asked_something_else(raw: Raw, caplog: pytest.LogCaptu
         )
     study = raw.study(filter={"min_observed": 1})
     shards = raw.collect()
-    items = pd.concat([pd.read_parquet(path) for path in raw.out.glob("items*.parquet")])
+    items = pd.concat([pd.read_parquet(path) for path in raw.out.glob("*/items.parquet")])
     assert (items["question_id"] == "mmlu_pro__0").sum() == 2
     with caplog.at_level(logging.WARNING):
         for policy in matrix.POLICIES:
@@ -847,6 +846,15 @@ def test_published_takes_what_each_row_says(raw: Raw) -> None:
     assert read_json(raw.home / "published" / "summary.json")["cells_filled_by_policy"] == 2
 
 
+def test_a_folder_that_lacks_a_shard(raw: Raw) -> None:
+    for model in ("a", "b"):
+        raw.results(model, {"xstest:default": [xstest(0), xstest(1, "refusal")]})
+    shards = raw.collect("safety-eval")
+    shards[0].unlink()
+    with pytest.raises(InputError, match="0of1: this folder is incomplete"):
+        matrix.build([shards[0].parent], raw.study("safety-eval"), "honest", raw.home / "m")
+
+
 def test_a_model_without_any_grade(raw: Raw) -> None:
     raw.results("a", {"xstest:default": [xstest(0), xstest(1, "refusal")]})
     raw.results("b", {"xstest:default": [xstest(0, None), xstest(1, None)]})
@@ -884,7 +892,7 @@ def test_two_sources_that_disagree(raw: Raw) -> None:
     for source in study.sources:
         (batch,) = sources.plan(source, study)
         sources.collect(source, study, raw.home / "o" / source.name, batch.name)
-        shards += [raw.home / "o" / source.name / shard for shard in batch.shards]
+        shards.append(raw.home / "o" / source.name / batch.name)
     with pytest.raises(InputError) as caught:
         matrix.build(shards, study, "honest", raw.home / "m")
     assert str(caught.value) == (

@@ -34,9 +34,10 @@ def collect(twin: raw.Twin, home: Path) -> tuple[Study, list[Path]]:
         folder = home / "results" / "outcomes" / source.name
         for batch in sources.plan(source, study):
             sources.collect(source, study, folder, batch.name)
-            shards += [folder / shard for shard in batch.shards]
+            shards += [folder / batch.name / f"{shard}.parquet" for shard in batch.shards]
+    homes = list(dict.fromkeys(shard.parent for shard in shards))
     for policy in matrix.POLICIES:
-        matrix.build(shards, study, policy, home / policy)
+        matrix.build(homes, study, policy, home / policy)
     return study, shards
 
 
@@ -126,11 +127,15 @@ def test_everything_says_that_it_is_simulated(collected: tuple[Path, Study, list
     assert '"simulated": true' in (home / "honest" / "summary.json").read_text()
 
 
+def test_the_simulator_writes_where_the_sources_look() -> None:
+    assert list(raw.FOLDERS.values()) == list(RAW.values())
+
+
 def test_the_plan_is_known_before_anything_is_written(tmp_path: Path) -> None:
     study = study_of(tmp_path, 100)
     for source in study.sources:
         jobs = sources.plan(source, study, results="<results>")
-        assert len(jobs) == 4
+        assert [job.name for job in jobs] == ["0of4", "1of4", "2of4", "3of4"]
         assert sum(len(job.shards) for job in jobs) == 100
         assert {job.inputs[0] for job in jobs} == {f"<results>/sources/{RAW[source.kind]}"}
     assert not list(tmp_path.iterdir())
@@ -147,6 +152,10 @@ def test_the_plan_is_known_before_anything_is_written(tmp_path: Path) -> None:
         (
             {"sources": [{"name": n, "kind": "leaderboard"} for n in "ab"]},
             "two sources read the same simulated",
+        ),
+        (
+            {"sources": [{"name": "twin", "kind": "simulated"}, {"name": "a", "kind": "leaderboard"}]},
+            "this name is taken by the folder of its truth",
         ),
         ({"simulate": {"variant": "twn"}}, 'Did you mean "twin"?'),
         ({"simulate": {"scale": 0.2}}, "expected one of test, 0.1, 1"),

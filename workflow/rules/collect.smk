@@ -1,10 +1,13 @@
 """Collect: every source becomes the same outcome table.
 
 in    the files that the configuration names, or nothing where a source is simulated
-out   <results>/outcomes/{source}/: shard0.parquet (model, question_id, outcome, reason, ...), one manifest per model,
-      and the source's items and models
-steps simulate  writes a source of kind `simulated` as the tables that a user would have, and its truth elsewhere
-      collect   reads one source strictly and says for each missing outcome why it is missing
+out   <results>/outcomes/{source}/, or a folder in it for each job of a source of raw files: shards (model, question_id,
+      outcome, reason, ...), one manifest per model, and the source's items and models
+steps simulate        writes a source of kind `simulated` as the tables that a user would have, and its truth elsewhere
+      simulate_raw    writes the raw files of the simulated double, a folder per model, in the upstream formats
+      simulate_truth  writes what was planted in them; a rule of its own, so that nothing depends on it
+      collect         reads one table strictly and says for each missing outcome why it is missing
+      collect_*       the same of raw files: a job for about 25 models, a shard for each (or for a job, beyond 100)
 """
 
 
@@ -25,6 +28,8 @@ rule simulate:
         "<logs>/simulate/{source}.log",
     benchmark:
         "<benchmarks>/simulate/{source}.tsv"
+    wildcard_constraints:
+        source=one_of(sources_of("simulated")),
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -37,9 +42,59 @@ rule simulate:
         "../../scripts/simulate.py"
 
 
+rule simulate_raw:
+    output:
+        directory("<results>/sources/{folder}"),
+    log:
+        "<logs>/simulate_raw/{folder}.log",
+    benchmark:
+        "<benchmarks>/simulate_raw/{folder}.tsv"
+    wildcard_constraints:
+        folder=one_of(studies.RAW.values()),
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+    params:
+        twin=STUDY.simulate,
+        fingerprint=code_of("simulate_raw"),
+    script:
+        "../../scripts/simulate_raw.py"
+
+
+rule simulate_truth:
+    output:
+        multiext(
+            "<results>/truth/twin/simulated_truth",
+            ".json",
+            "_models.csv",
+            "_items.csv",
+            "_correlations.csv",
+            "_failures.csv",
+            "_honest.parquet",
+            "_published.parquet",
+            "_probabilities.npy",
+        ),
+    log:
+        "<logs>/simulate_truth.log",
+    benchmark:
+        "<benchmarks>/simulate_truth.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+    params:
+        twin=STUDY.simulate,
+        fingerprint=code_of("simulate_truth"),
+    script:
+        "../../scripts/simulate_truth.py"
+
+
 rule collect:
     input:
-        lambda w: list(STUDY.source(w.source).files("<results>").values()),
+        lambda w: PLANS[w.source][0].inputs,
     output:
         shard="<results>/outcomes/{source}/shard0.parquet",
         manifests="<results>/outcomes/{source}/shard0.manifests.json",
@@ -49,13 +104,46 @@ rule collect:
         "<logs>/collect/{source}.log",
     benchmark:
         "<benchmarks>/collect/{source}.tsv"
+    wildcard_constraints:
+        source=one_of(sources_of("table", "simulated")),
     conda:
         "../../envs/environment.yaml"
     threads: 1
     resources:
         mem_mb=memory(1000),
     params:
+        source=lambda w: w.source,
+        batch="",
         options=lambda w: STUDY.source(w.source).options,
-        fingerprint=code_of("collect"),
+        fingerprint=lambda w: code_of("collect", *sources.modules_of("table")),
     script:
         "../../scripts/collect.py"
+
+
+for source in sources_of(*studies.RAW):
+    for batch in PLANS[source]:
+
+        rule:
+            name:
+                f"collect_{source}_{batch.name}"
+            input:
+                batch.inputs,
+            output:
+                directory(f"<results>/outcomes/{source}/{batch.name}"),
+            log:
+                f"<logs>/collect/{source}.{batch.name}.log",
+            benchmark:
+                f"<benchmarks>/collect/{source}.{batch.name}.tsv"
+            conda:
+                "../../envs/environment.yaml"
+            threads: 1
+            resources:
+                mem_mb=memory(1500),
+            params:
+                source=source,
+                batch=batch.name,
+                models=batch.models,
+                options=STUDY.source(source).options,
+                fingerprint=code_of("collect", *sources.modules_of(STUDY.source(source).kind)),
+            script:
+                "../../scripts/collect.py"

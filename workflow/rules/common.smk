@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import benchmirt.report as page
-from benchmirt import claims, figures, logs, provenance
+from benchmirt import claims, figures, logs, provenance, sources
 from benchmirt import config as studies
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
@@ -43,6 +43,7 @@ origin = ", ".join(os.path.relpath(file) for file in workflow.configfiles) or "c
 STUDY = or_stop(studies.load, config, Path(), ROOT, origin=origin)
 CLAIMS = or_stop(claims.load, STUDY)
 SOURCES = [source.name for source in STUDY.sources]
+PLANS = {source.name: or_stop(sources.plan, source, STUDY, results="<results>") for source in STUDY.sources}
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
 KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}
@@ -56,6 +57,21 @@ ENGINES = {
 def code_of(script, *also):
     """Fingerprint of the library modules that a script uses: editing one of them reruns exactly its rules."""
     return provenance.script_fingerprint(ROOT / "scripts" / f"{script}.py", also)
+
+
+def sources_of(*kinds):
+    """Names of the sources of some kinds."""
+    return [source.name for source in STUDY.sources if source.kind in kinds]
+
+
+def outcomes(*beside):
+    """Outcomes of all sources: the shard of a table and the files beside it, the folders of raw files' jobs."""
+    return [
+        f"<results>/outcomes/{source}/{path}"
+        for source, batches in PLANS.items()
+        for batch in batches
+        for path in ([batch.name] if batch.name else beside)
+    ]
 
 
 def one_of(names):
@@ -98,7 +114,7 @@ def memory(base, per_cell=0):
 
 
 wildcard_constraints:
-    source=one_of(SOURCES),
+    source=one_of([*SOURCES, "twin"]),
     policy="published|honest",
     fit=one_of(FITS),
     seed=r"\d+",

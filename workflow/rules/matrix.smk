@@ -9,12 +9,8 @@ steps matrix    merges the sources, applies the policy and the filters; what is 
 
 rule matrix:
     input:
-        shards=expand("<results>/outcomes/{source}/shard0.parquet", source=SOURCES),
-        others=expand(
-            "<results>/outcomes/{source}/{table}",
-            source=SOURCES,
-            table=["shard0.manifests.json", "items.parquet", "models.parquet"],
-        ),
+        shards=outcomes("shard0.parquet"),
+        others=outcomes("shard0.manifests.json", "items.parquet", "models.parquet"),
     output:
         responses="<results>/matrix/{policy}/responses.parquet",
         item_table="<results>/matrix/{policy}/items.parquet",

@@ -6,6 +6,7 @@ policies, and every planted failure with its reason.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from benchmirt.simulate.layout import stream
 from benchmirt.simulate.study import Simulated, study
 from benchmirt.simulate.tables import write_truth as write_study_truth
 
-__all__ = ["FAILED", "SCALES", "VARIANTS", "Twin", "twin", "write", "write_truth"]
+__all__ = ["FAILED", "FOLDERS", "SCALES", "VARIANTS", "Twin", "twin", "write", "write_truth"]
 
 VARIANTS = {
     "twin": "planted",
@@ -30,6 +31,9 @@ VARIANTS = {
     "flipped": "flipped",
 }
 """Variant of the twin -> form of `study`."""
+
+FOLDERS = {"leaderboard": "simulated_open_llm_leaderboard", "safety": "simulated_safety_eval"}
+"""Part of the raw files -> its folder."""
 
 SCALES = ("test", "0.1", "1")
 """``test``: about 800 items, coarse subsets; ``0.1``: at least 20 items a subset; ``1``: all 34,301 items."""
@@ -201,7 +205,7 @@ def _plant(simulated: Simulated, reason: np.ndarray, repeated: np.ndarray, seed:
         repeated[model, columns[3:]] = True
 
 
-def write(simulated: Twin, out_dir: str | Path) -> dict[str, Path]:
+def write(simulated: Twin, out_dir: str | Path, parts: Sequence[str] = tuple(FOLDERS)) -> dict[str, Path]:
     """Write the twin's raw files.
 
     Parameters
@@ -209,22 +213,20 @@ def write(simulated: Twin, out_dir: str | Path) -> dict[str, Path]:
     simulated
         What `twin` returned.
     out_dir
-        Folder for ``simulated_open_llm_leaderboard`` (see `raw_leaderboard`) and ``simulated_safety_eval`` (see
-        `raw_safety`).
+        Folder for those of `FOLDERS`; see `raw_leaderboard` and `raw_safety` for what is in them.
+    parts
+        Which to write: keys of `FOLDERS`.
 
     Returns
     -------
     dict
-        leaderboard, safety -> folder.
+        Part -> its folder.
     """
-    out = Path(out_dir)
-    leaderboard = out / "simulated_open_llm_leaderboard"
-    safety = out / "simulated_safety_eval"
-    raw_leaderboard.write(
-        simulated.simulated, simulated.reason, simulated.repeated, simulated.seed, leaderboard
-    )
-    raw_safety.write(simulated.simulated, simulated.reason, simulated.repeated, simulated.seed, safety)
-    return {"leaderboard": leaderboard, "safety": safety}
+    written = {part: Path(out_dir) / FOLDERS[part] for part in parts}
+    for part, folder in written.items():
+        writer = raw_leaderboard.write if part == "leaderboard" else raw_safety.write
+        writer(simulated.simulated, simulated.reason, simulated.repeated, simulated.seed, folder)
+    return written
 
 
 def write_truth(simulated: Twin, truth_dir: str | Path) -> dict[str, Path]:

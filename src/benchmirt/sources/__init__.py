@@ -16,7 +16,9 @@ __all__ = ["Batch", "collect", "modules_of", "plan"]
 
 def modules_of(kind: str) -> tuple[str, ...]:
     """Return the modules that collect a kind of source, to tell when their results are stale."""
-    return ("sources.raw", f"sources.{kind.replace('-', '_')}") if kind in RAW else ("sources.table",)
+    return (
+        ("sources.raw", f"sources.{kind.replace('-', '_')}") if kind in RAW else ("sources.table", "outcomes")
+    )
 
 
 def collect(source: Source, study: Study, out_dir: str | Path, batch: str = "") -> list[Path]:
@@ -48,7 +50,6 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: str = "") 
         raw = importlib.import_module("benchmirt.sources.raw")
         paths: list[Path] = raw.collect(source, study, out_dir, jobs[batch])
         return paths
-    from benchmirt import outcomes
-    from benchmirt.sources import table
-
-    return outcomes.write(table.read(source, study), out_dir)
+    read = importlib.import_module("benchmirt.sources.table").read
+    made: list[Path] = importlib.import_module("benchmirt.outcomes").write(read(source, study), out_dir)
+    return made

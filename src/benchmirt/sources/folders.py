@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmirt import roster
 from benchmirt.config import RAW, Source, Study
 from benchmirt.errors import InputError
+from benchmirt.ids import natural
 
 __all__ = [
     "MODELS_A_JOB",
@@ -43,28 +44,24 @@ _BITS = 32
 
 @dataclass(frozen=True)
 class Batch:
-    """One job of collecting, with the names of its outputs in the folder of the source's outcomes.
+    """One job of collecting.
 
     Attributes
     ----------
     name
-        Empty where a source is collected in one job, else such as ``0of4``.
+        Empty where a source is a table, collected in one job; else such as ``0of4``, and the name of the
+        folder that the job makes in the folder of the source's outcomes.
     models
-        The models to collect, sorted; none where the source's files say which there are.
-    shards, manifests
-        Files of outcomes, and the manifests of each.
-    items, models_file
-        Files of facts.
+        The models to collect, sorted; none where a table says which there are.
+    shards
+        Shards that the job makes, without their endings.
     inputs
-        The files that the job reads, or folders that another job makes.
+        The files that the job reads, or a folder that another job makes.
     """
 
     name: str
     models: tuple[str, ...]
     shards: tuple[str, ...]
-    manifests: tuple[str, ...]
-    items: str
-    models_file: str
     inputs: tuple[str, ...]
 
 
@@ -96,10 +93,10 @@ def batches(models: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     for model in sorted(models):
         number = _hash(model)
         part = number >> (_BITS - bits)
-        shard = f"{number:08x}" if len(models) <= ONE_A_SHARD else f"{part}of{1 << bits}"
-        job = f"{part}of{1 << bits}" if bits else ""
+        shard = f"shard{number:08x}" if len(models) <= ONE_A_SHARD else f"shard{part}"
+        job = f"{part}of{1 << bits}"
         jobs.setdefault(job, {}).setdefault(shard, []).append(model)
-    return {job: dict(sorted(shards.items())) for job, shards in sorted(jobs.items(), key=lambda one: one[0])}
+    return {job: dict(sorted(jobs[job].items())) for job in sorted(jobs, key=natural)}
 
 
 # -- folders ------------------------------------------------------------------------------------------------
@@ -308,36 +305,13 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
     """
     given = source.files(study.results if results is None else results)
     if source.kind not in RAW:
-        return [
-            Batch(
-                name="",
-                models=(),
-                shards=("shard0.parquet",),
-                manifests=("shard0.manifests.json",),
-                items="items.parquet",
-                models_file="models.parquet",
-                inputs=tuple(given.values()),
-            )
-        ]
+        return [Batch(name="", models=(), shards=("shard0",), inputs=tuple(given.values()))]
     folders = model_folders(source, study)
     tables = [os.path.relpath(study.resource(path), study.base or ".") for path in source.options["scoring"]]
     tables.append(os.path.relpath(study.resource(given["models"]), study.base or "."))
     jobs = []
     for name, shards in batches(list(folders)).items():
-        own = [model for models in shards.values() for model in models]
-        dot = f".{name}" if name else ""
-        jobs.append(
-            Batch(
-                name=name,
-                models=tuple(sorted(own)),
-                shards=tuple(f"shard{shard}.parquet" for shard in shards),
-                manifests=tuple(f"shard{shard}.manifests.json" for shard in shards),
-                items=f"items{dot}.parquet",
-                models_file=f"models{dot}.parquet",
-                inputs=(
-                    *_inputs(source, study, given["folder"], {model: folders[model] for model in own}),
-                    *tables,
-                ),
-            )
-        )
+        own = sorted(model for models in shards.values() for model in models)
+        files = _inputs(source, study, given["folder"], {model: folders[model] for model in own})
+        jobs.append(Batch(name=name, models=tuple(own), shards=tuple(shards), inputs=(*files, *tables)))
     return jobs

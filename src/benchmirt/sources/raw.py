@@ -311,7 +311,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
     study
         The study; paths are relative to its base.
     out_dir
-        The folder of the source's outcomes.
+        The folder of the source's outcomes; the job has a folder of its own in it.
     batch
         One of :func:`benchmirt.sources.plan`.
 
@@ -350,12 +350,9 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
             )
         done[model] = _collect_model(found, model, shown, scorer, items, {**manifest, "simulated": simulated})
     shards = batches(list(folders))[batch.name]
-    names = sorted(done)
     return outcomes.write_models(
-        {f"shard{shard}": [done[model] for model in members] for shard, members in shards.items()},
+        {shard: [done[model] for model in members] for shard, members in shards.items()},
         items.facts(),
-        _models(source, study, names),
-        out_dir,
-        items=batch.items,
-        models=batch.models_file,
+        _models(source, study, batch.models),
+        Path(out_dir) / batch.name,
     )
