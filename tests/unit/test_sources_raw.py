@@ -593,6 +593,15 @@ def test_reasoning_models_and_tasks_of_others(raw: Raw) -> None:
     assert raw.manifest()["tasks_without_rule"] == ["alpaca_eval:default", "toxigen:full"]
 
 
+def test_the_log_says_what_was_found(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+    raw.results("a", {"xstest:default": [xstest(1), xstest(2, None), xstest(3, None)]})
+    raw.results("b", {"xstest:default": [xstest(1)], "alpaca_eval:default": []})
+    with caplog.at_level(logging.INFO):
+        raw.collect("safety-eval")
+    assert "raw: 2 models, 3 items; 2 outcomes, missing: judge_failed 2" in caplog.text
+    assert "raw: tasks without a scoring rule: alpaca_eval:default (1 of 2 models)" in caplog.text
+
+
 def test_repeated_ids(raw: Raw) -> None:
     rows = [xstest(1), xstest(2), xstest(3), xstest(1), xstest(2, "refusal")]
     rows.append({**xstest(3, None), "is_parsing_error": True})
@@ -622,6 +631,7 @@ WHOLE = json.dumps({"xstest:default": [xstest(3), xstest(4)]}).encode()
         (WHOLE + WHOLE, ["Extra data"]),
         (b"\xff\xfe{}", ["not UTF-8"]),
         (b"[" * 100_000, ["nested too deeply"]),
+        (b'{"xstest:default": [{"id": ' + b"9" * 5000 + b"}]}", ["not JSON", "integer string conversion"]),
         ([xstest(3)], ["found a list", 'expected one object {"task:config": [rows]}']),
         ("text", ["found a text"]),
         ({"xstest:default": {"rows": []}}, ['"xstest:default"', "found a object", "a list of rows"]),
@@ -910,3 +920,24 @@ def test_nothing_heavy_is_imported_for_the_plan() -> None:
     code = f"import sys, benchmirt.sources; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_files_that_the_format_owners_own_package_writes(raw: Raw) -> None:
+    """The leaderboard's data sets are converted to Parquet by Hugging Face's datasets."""
+    datasets = pytest.importorskip("datasets")
+    for task, rows in {
+        "bbh_navigate": [bbh_row(0), bbh_row(1, 0.0)],
+        "ifeval": [ifeval_row(0, "text", True), ifeval_row(1, "", False)],
+        "mmlu_pro": [mmlu_row(1, "abc"), mmlu_row(2, "ab", 0)],
+    }.items():
+        path = raw.details("o__m", task, rows)
+        datasets.Dataset.from_list(rows).to_parquet(str(path))
+    assert [cell[:2] for cell in raw.cells().values()] == [
+        (1, None),
+        (0, None),
+        (1, None),
+        (None, "empty"),
+        (1, None),
+        (0, None),
+    ]
+    assert raw.items()["options"].fillna(0).tolist() == [2, 2, 0, 0, 3, 2]

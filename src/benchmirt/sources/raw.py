@@ -301,6 +301,35 @@ def _simulated(files: Iterable[str]) -> bool:
     return any(name.rpartition("/")[2].startswith("simulated_") for name in files)
 
 
+def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
+    """Log what was found, and what was left aside."""
+    missing: dict[str, int] = {}
+    unused: dict[str, int] = {}
+    for one in models:
+        for number, reason in enumerate(REASONS, start=1):
+            missing[reason] = missing.get(reason, 0) + int((one.reason == number).sum())
+        for task in one.manifest["tasks_without_rule"]:
+            unused[task] = unused.get(task, 0) + 1
+    observed = sum(int((one.outcome >= 0).sum()) for one in models)
+    why = ", ".join(f"{reason} {number}" for reason, number in missing.items() if number)
+    _log.info(
+        "%s: %d models, %d items; %d outcomes, missing: %s",
+        source,
+        len(models),
+        items,
+        observed,
+        why or "none",
+    )
+    if unused:
+        _log.info(
+            "%s: tasks without a scoring rule: %s",
+            source,
+            ", ".join(
+                f"{task} ({number} of {len(models)} models)" for task, number in sorted(unused.items())
+            ),
+        )
+
+
 def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> list[Path]:
     """Collect some models of a raw source.
 
@@ -349,10 +378,12 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
                 todo='Put them into a folder whose name holds "simulated"',
             )
         done[model] = _collect_model(found, model, shown, scorer, items, {**manifest, "simulated": simulated})
+    facts = items.facts()
+    _tell(source.name, list(done.values()), facts["question_id"].nunique())
     shards = batches(list(folders))[batch.name]
     return outcomes.write_models(
         {shard: [done[model] for model in members] for shard, members in shards.items()},
-        items.facts(),
+        facts,
         _models(source, study, batch.models),
         Path(out_dir) / batch.name,
     )

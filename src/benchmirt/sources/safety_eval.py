@@ -72,6 +72,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _damaged(shown: str, why: str, where: str | None = None) -> InputError:
+    return InputError(
+        f"this is not JSON, or it was cut off ({why})",
+        file=shown,
+        where=where,
+        todo="Fetch it again, or take the folder out",
+    )
+
+
 def _parsed(data: bytes, shown: str) -> dict[str, Any]:
     """Return the object that a file holds."""
     if not data:
@@ -87,17 +96,12 @@ def _parsed(data: bytes, shown: str) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError as error:
         raise InputError("the text is not UTF-8", file=shown, where=f"byte {error.start + 1}") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = (
-            f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
-        )
-        why = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-        raise InputError(
-            f"this is not JSON, or it was cut off ({why})",
-            file=shown,
-            where=place,
-            todo="Fetch it again, or take the folder out",
-        ) from None
+    except json.JSONDecodeError as error:
+        raise _damaged(shown, error.msg, f"line {error.lineno}, column {error.colno}") from None
+    except ValueError as error:
+        raise _damaged(shown, str(error)) from None
+    except RecursionError:
+        raise _damaged(shown, "nested too deeply") from None
     if not isinstance(content, dict):
         raise InputError(
             "",
