@@ -9,6 +9,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "atomic",
+    "atomic_folder",
     "read_json",
     "sha256_bytes",
     "sha256_of",
@@ -47,6 +49,25 @@ def atomic(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; it takes the place of `path` on success and is removed on failure.
+
+    For many small files at once: readers see the old folder, none for a moment, or the new one.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        os.replace(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sha256_of(path: str | Path) -> str:

@@ -86,3 +86,19 @@ def test_tables_are_byte_reproducible_and_read_back(tmp_path: Path, name: str) -
         pd.testing.assert_frame_equal(read, frame, check_dtype=False)
     if name.endswith("gz"):
         assert b"\r" not in gzip.decompress(paths[0].read_bytes())
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "folder"
+    with files.atomic_folder(target) as home:
+        (home / "a").write_text("1")
+        assert not target.exists()
+    assert [path.name for path in target.iterdir()] == ["a"]
+    with files.atomic_folder(target) as home:
+        (home / "b").write_text("2")
+    assert [path.name for path in target.iterdir()] == ["b"]
+    with pytest.raises(RuntimeError), files.atomic_folder(target) as home:
+        (home / "c").write_text("3")
+        raise RuntimeError
+    assert [path.name for path in target.iterdir()] == ["b"]
+    assert [path.name for path in target.parent.iterdir()] == ["folder"]

@@ -309,44 +309,60 @@ def write(simulated: Simulated, reason: np.ndarray, repeated: np.ndarray, seed: 
     for row, (model, thinks) in enumerate(
         zip(simulated.model_table["model"], simulated.model_table["reasoning"], strict=True)
     ):
-        home = folder / f"{model}-details"
-        rng = stream(seed, "leaderboard", model)
-        for number, task in enumerate(tasks):
-            inside = task.columns >= 0
-            score = rng.integers(0, 2, len(inside))
-            score[inside] = simulated.responses[row, task.columns[inside]]
-            why = np.full(len(inside), None, dtype=object)
-            why[inside] = reason[row, task.columns[inside]]
-            twice = np.zeros(len(inside), dtype=bool)
-            twice[inside] = repeated[row, task.columns[inside]]
-            score[np.isin(why, ("empty", "truncated"))] = 0
-            keep = np.flatnonzero(why != "not_run")
-            if not len(keep):
-                continue
-            again = np.flatnonzero(twice | (why == "conflict"))
-            other = np.where(why[again] == "conflict", 1 - score[again], score[again])
-            keep, score = np.concatenate([keep, again]), np.concatenate([score[keep], other])
-            spelling = SPELLINGS[(row + number) % len(SPELLINGS)]
-            newer = row % 2 == 1
-            rows = _rows(task, keep, score, why[keep], bool(thinks), spelling, newer, rng)
-            config = home / f"{model}__{task.name}"
-            _write(rows, config / "latest")
-            if task.benchmark == "ifeval" and row % 40 == 3:  # an earlier run, which does not count
-                earlier = _rows(
-                    task, keep, rng.integers(0, 2, len(keep)), why[keep], bool(thinks), spelling, newer, rng
+        with files.atomic_folder(folder / f"{model}-details") as home:
+            _write_model(simulated, reason, repeated, seed, tasks, row, bool(thinks), home)
+
+
+def _write_model(
+    simulated: Simulated,
+    reason: np.ndarray,
+    repeated: np.ndarray,
+    seed: int,
+    tasks: Sequence[_Task],
+    row: int,
+    thinks: bool,
+    home: Path,
+) -> None:
+    """Write the details of one model, that in `row`, into its folder."""
+    model = simulated.model_table["model"].iloc[row]
+    rng = stream(seed, "leaderboard", model)
+    for number, task in enumerate(tasks):
+        inside = task.columns >= 0
+        score = rng.integers(0, 2, len(inside))
+        score[inside] = simulated.responses[row, task.columns[inside]]
+        why = np.full(len(inside), None, dtype=object)
+        why[inside] = reason[row, task.columns[inside]]
+        twice = np.zeros(len(inside), dtype=bool)
+        twice[inside] = repeated[row, task.columns[inside]]
+        score[np.isin(why, ("empty", "truncated"))] = 0
+        keep = np.flatnonzero(why != "not_run")
+        if not len(keep):
+            continue
+        again = np.flatnonzero(twice | (why == "conflict"))
+        other = np.where(why[again] == "conflict", 1 - score[again], score[again])
+        keep, score = np.concatenate([keep, again]), np.concatenate([score[keep], other])
+        spelling = SPELLINGS[(row + number) % len(SPELLINGS)]
+        newer = row % 2 == 1
+        rows = _rows(task, keep, score, why[keep], thinks, spelling, newer, rng)
+        config = home / f"{model}__{task.name}"
+        _write(rows, config / "latest")
+        if task.benchmark == "ifeval" and row % 40 == 3:  # an earlier run, which does not count
+            earlier = _rows(
+                task, keep, rng.integers(0, 2, len(keep)), why[keep], thinks, spelling, newer, rng
+            )
+            _write(earlier, config / _EARLIER)
+        if task.benchmark == "gpqa" and row % 40 == 5:  # subsets that the study does not use
+            few = keep[: max(1, len(keep) // 3)]
+            for name in ("main", "diamond"):
+                unused = _rows(
+                    task, few, rng.integers(0, 2, len(few)), why[few], thinks, spelling, newer, rng
                 )
-                _write(earlier, config / _EARLIER)
-            if task.benchmark == "gpqa" and row % 40 == 5:  # subsets that the study does not use
-                few = keep[: max(1, len(keep) // 3)]
-                for name in ("main", "diamond"):
-                    unused = _rows(
-                        task, few, rng.integers(0, 2, len(few)), why[few], bool(thinks), spelling, newer, rng
-                    )
-                    _write(unused, home / f"{model}__leaderboard_gpqa_{name}" / "latest")
+                _write(unused, home / f"{model}__leaderboard_gpqa_{name}" / "latest")
 
 
 def _write(rows: pa.Table, split: Path) -> None:
     """Write one file; small ones in the codec that is quickest to write."""
     codec = "snappy" if rows.num_rows < _LARGE else "zstd"
-    with files.atomic(split / "simulated_0000.parquet") as temporary:
-        pq.write_table(rows, temporary, compression=codec, store_schema=False, write_statistics=False)
+    split.mkdir(parents=True)
+    path = split / "simulated_0000.parquet"
+    pq.write_table(rows, path, compression=codec, store_schema=False, write_statistics=False)
