@@ -97,8 +97,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with files.atomic_folder(target) as home:
         (home / "b").write_text("2")
     assert [path.name for path in target.iterdir()] == ["b"]
-    with pytest.raises(RuntimeError), files.atomic_folder(target) as home:
-        (home / "c").write_text("3")
-        raise RuntimeError
+    with pytest.raises(FileNotFoundError), files.atomic_folder(target) as home:
+        (home / "missing" / "c").write_text("3")
     assert [path.name for path in target.iterdir()] == ["b"]
     assert [path.name for path in target.parent.iterdir()] == ["folder"]
