@@ -34,14 +34,14 @@ __all__ = ["evaluate"]
 _TOLD = 3
 
 
-def _lacking(needs: spec.Selection, results: Results) -> str | None:
-    """Say what of the needed items the study does not have enough of."""
+def _lacking(needs: spec.Selection, results: Results, *, usable: bool) -> str | None:
+    """Say what of the needed items the study lacks, or (if they must be usable) has too few of."""
     items = results.items()
     for column, values in needs.items():
         reason = selection.absent(items, {column: values})
         if reason is not None:
             return reason
-        for value in values:
+        for value in values if usable else ():
             reason = selection.too_few(items, selection.mask(items, {column: (value,)}))
             if reason is not None:
                 return f"{column} {value}: {reason}"
@@ -81,7 +81,8 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
     claim = claims[claim_id]
     results = Results(results_dir, study)
     kind = importlib.import_module(f"benchmirt.claims.{claim.kind}")
-    lacking = _lacking(claim.needs, results)
+    # a count is about all items, usable or not
+    lacking = _lacking(claim.needs, results, usable=claim.kind != "count")
     gate = None
     if lacking is not None:
         reason = Unavailable(lacking, absent=True)
@@ -90,7 +91,7 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
         parts = kind.evaluate(claim, results)
         if claim.needs_dimension is not None:
             gate = missing_dimension(results.stability, claim.needs_dimension)
-        unlike = _lacking(claim.published_needs, results)
+        unlike = _lacking(claim.published_needs, results, usable=False)
         if unlike is not None:
             why = f"the published figure is about other data: {unlike}"
             parts = [replace(part, as_published_why=why) for part in parts]
