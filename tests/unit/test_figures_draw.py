@@ -353,7 +353,10 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
     [
         ({"passes": True}, "✓ comes back"),
         ({"passes": None}, "– not tested"),
-        ({"passes": False, "p_congruence": 0.4, "p_ability_r": 0.5, "p_lineages": 0.6}, "✗ does not come back"),
+        (
+            {"passes": False, "p_congruence": 0.4, "p_ability_r": 0.5, "p_lineages": 0.6},
+            "✗ does not come back",
+        ),
         (
             {"passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099, "p_lineages": 0.03},
             "✗ does not come back (lineages p = .030)",
@@ -362,3 +365,16 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
 )
 def test_a_dimensions_answer_names_what_the_panels_do_not_show(entry: dict[str, Any], said: str) -> None:
     assert steadiness.answer(entry) == said
+
+
+def test_claims_that_cannot_be_tested_come_last_and_stay_out_of_the_plot(
+    results: dict[str, tuple[Path, FakeStudy]],
+) -> None:
+    folder, study = results["plain"]
+    records = drawing.records(folder, study)
+    assert records[-1]["claim"] == "C22"
+    figure = verdicts.verdicts(records)
+    assert "9 claims" in style.description(figure)
+    assert "Not shown: 1 claim that cannot be tested" in style.description(figure)
+    assert "cannot be tested" in style.description(verdicts.verdicts([records[-1]]))
+    assert "None of the 2 claims" in style.description(verdicts.verdicts([records[-1]] * 2))

@@ -49,22 +49,23 @@ def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
 
 
 def records(results: Path, study: Any) -> list[dict[str, Any]]:
-    """Return the records of all claims, in the order of the claims table (or of their ids)."""
+    """Return the records of all claims in their order, those that cannot be tested here last."""
     table = results / "claims" / "claims.csv"
     wanted = claim_ids(study)
     if wanted is None and table.exists():
         wanted = store.read_csv(table, ("claim",))["claim"].tolist()
     if wanted is None:
         wanted = sorted(path.stem for path in (results / "claims").glob("*.json"))
-    return [store.read_json(results / "claims" / f"{name}.json") for name in wanted]
+    found = [store.read_json(results / "claims" / f"{name}.json") for name in wanted]
+    return sorted(found, key=lambda r: (r.get("corrected") or {}).get("verdict") == "cannot test")
 
 
 def claim_ids(study: Any) -> list[str] | None:
-    """Claim ids of a study in their order, or None for an object that has no claims table."""
-    if not hasattr(study, "claims_path"):
-        return None
+    """Claim ids of a study in their order, or None for an object that is not a configured study."""
     from benchmirt import config
 
+    if not isinstance(study, config.Study):
+        return None
     return [str(entry["id"]) for entry in config.claims_table(study)]
 
 

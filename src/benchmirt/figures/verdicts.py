@@ -341,7 +341,7 @@ def verdicts(records: Sequence[Mapping[str, Any]]) -> Figure:
     Parameters
     ----------
     records
-        Claim records in the order in which they are shown.
+        Claim records in the order in which they are shown; those that cannot be tested are left out.
 
     Returns
     -------
@@ -351,6 +351,19 @@ def verdicts(records: Sequence[Mapping[str, Any]]) -> Figure:
     """
     if not records:
         return message("This study makes no claims.")
+    total = len(records)
+    records = [r for r in records if (r.get("corrected") or {}).get("verdict") != "cannot test"]
+    silent = total - len(records)
+    if not records:
+        return message(
+            f"None of the {total} claims can be tested on these data."
+            if total > 1
+            else "The claim cannot be tested on these data.",
+            width=WIDE,
+        )
+    rest = (
+        f"Not shown: {words.plural(silent, 'claim')} that cannot be tested on these data." if silent else ""
+    )
     rows = [row_of(record) for record in records]
     names = [
         printable(f"{record['claim']}  {words.shorten_end(str(record.get('statement') or ''), 72)}")
@@ -359,7 +372,7 @@ def verdicts(records: Sequence[Mapping[str, Any]]) -> Figure:
     figure = sheet(WIDE, 0.35 + 0.43 * len(rows))
     _lines(figure, rows, names, columns=6, width=WIDE)
     text = "; ".join(f"{r.name} {said(r)}" for r in rows)
-    return describe(figure, f"Interval plot of {words.plural(len(rows), 'claim')}. {text}.")
+    return describe(figure, f"Interval plot of {words.plural(len(rows), 'claim')}. {text}. {rest}")
 
 
 @styled

@@ -133,7 +133,7 @@ def badge(word: str) -> Markup:
 
 @dataclass(frozen=True)
 class ClaimSection:
-    """All that the page shows of one claim."""
+    """All that the page shows of one claim; `silent` if neither column has anything to say."""
 
     id: str
     anchor: str
@@ -154,6 +154,7 @@ class ClaimSection:
     commands: list[str]
     files: list[str]
     needs: int | None
+    silent: bool
 
 
 def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
@@ -191,6 +192,12 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         ],
         files=[str(path) for path in record.get("tables") or []],
         needs=needs if isinstance(needs, int) else None,
+        silent=not drawn
+        and all(
+            (record.get(which) or {}).get("verdict") == "cannot test"
+            and (record.get(which) or {}).get("estimate") is None
+            for which in ("as_published", "corrected")
+        ),
     )
 
 

@@ -184,13 +184,17 @@ def claims(found: Findings) -> str:
         "exploratory": ("is explored without a verdict", "are explored without a verdict"),
         "cannot test": ("cannot be tested here", "cannot be tested here"),
     }
-    said = [f"{words.spelled(n)} {phrases.get(word, (word, word))[0 if n == 1 else 1]}" for word, n in counts]
-    subject = "the one claim" if total == 1 else f"the {words.spelled(total)} claims"
-    return (
-        f"Of {subject}, {words.listing(said)}."
-        if total > 1
-        else f"The one claim {phrases.get(counts[0][0], ('', ''))[0]}."
-    )
+    word = counts[0][0]
+    one, many = phrases.get(word, (word, word))
+    if total == 1:
+        return f"The one claim {one}."
+    if len(counts) == 1:
+        if word == "cannot test":
+            return f"None of the {words.spelled(total)} claims can be tested on these data."
+        every = "Both" if total == 2 else f"All {words.spelled(total)}"
+        return f"{every} claims {many}."
+    said = [f"{words.spelled(n)} {phrases.get(word, (word, word))[n != 1]}" for word, n in counts]
+    return f"Of the {words.spelled(total)} claims, {words.listing(said)}."
 
 
 def cautions(found: Findings) -> list[str]:
