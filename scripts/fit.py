@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 if __name__ == "__main__":
-    launched = logs.start(snakemake)
+    # a device per chain, whatever the number of threads: chains that share one are compiled to other bits
+    launched = logs.start(snakemake, devices=snakemake.params.options.get("chains", 1))
     from pathlib import Path
 
     from benchmirt import files, inference, matrix
