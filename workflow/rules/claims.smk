@@ -10,7 +10,11 @@ steps claim         estimate, interval and verdict of one claim, as published an
 
 rule claim:
     input:
-        results=lambda w: [f"<results>/{path}" for path in claims.inputs_of(CLAIMS[w.claim], SOURCES)],
+        results=lambda w: [
+            f"<results>/{path}"
+            for path in claims.inputs_of(CLAIMS[w.claim], sources_of("table", "simulated"))
+        ],
+        delivered=lambda w: outcomes() if KINDS[w.claim] == "count" else [],
         tables=lambda w: map(os.path.relpath, claims.tables_of(CLAIMS[w.claim], STUDY)),
     output:
         record="<results>/claims/{claim}.json",

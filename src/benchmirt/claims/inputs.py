@@ -21,6 +21,7 @@ from benchmirt.claims import selection
 from benchmirt.claims.spec import Figure, Part, Selection, find_table, read_table
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
+from benchmirt.sources import plan
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -282,8 +283,9 @@ class Results:
         return np.where(observed > 0, right / np.maximum(observed, 1), np.nan)
 
     def delivered(self, source: str, table: str) -> pd.DataFrame:
-        """Return the table of items or models that a source declared."""
-        return pd.read_parquet(self.path(f"outcomes/{source}/{table}.parquet"))
+        """Return the table of items or models that a source declared, in whatever jobs it was collected."""
+        folders = [Path("outcomes", source, job.name) for job in plan(self.study.source(source), self.study)]
+        return pd.concat([pd.read_parquet(self.path(f"{folder}/{table}.parquet")) for folder in folders])
 
     # -- the dimensions -------------------------------------------------------------------------------------
 
