@@ -145,7 +145,7 @@ def axes(found: Findings) -> list[str]:
             reason = str(entry.get("why") or "no category is followed clearly more than the others").rstrip(
                 "."
             )
-            nameless.setdefault(reason, []).append(str(k))
+            nameless.setdefault(words.typeset(reason), []).append(str(k))
             continue
         name = str(entry["name"])
         best = next(
