@@ -295,6 +295,13 @@ def test_stability_that_could_not_be_judged_is_said(made: tuple[Path, FakeStudy,
     assert tables.stability(found) == []
 
 
+def test_few_null_data_sets_are_a_caution(made: tuple[Path, FakeStudy, Path]) -> None:
+    found = gather.gather(*made[:2])
+    assert not any("null data sets" in line for line in story.cautions(found))
+    few = replace(found, stability={**found.stability, "p_needed": 1 / 31, "replicates": 30})
+    assert any("on 30 null data sets only" in line and "p = .032" in line for line in story.cautions(few))
+
+
 def test_few_models_are_exploratory(tmp_path: Path) -> None:
     study = write_results(
         tmp_path,

@@ -94,8 +94,9 @@ def answer(entry: Mapping[str, Any]) -> str:
     if passes:
         return f"{words.verdict('reproduced').symbol} comes back"
     shown = [entry.get("p_congruence"), entry.get("p_ability_r")]
+    needed = max(0.01, 1.0 / (1 + int(entry.get("replicates") or 10**6)))
     hidden = ""
-    if all(words.is_number(p) and float(p) < 0.01 for p in shown if p is not None):
+    if all(words.is_number(p) and float(p) <= needed for p in shown if p is not None):
         chance = entry.get("p_lineages")
         hidden = (
             f" (lineages {words.probability(chance)})"

@@ -210,6 +210,12 @@ def cautions(found: Findings) -> list[str]:
             f"With {words.plural(found.kept_models, 'model')} (fewer than {EXPLORATORY}) numbers and intervals are shown "
             "as exploratory, and no verdict is given."
         )
+    needed = found.stability.get("p_needed")
+    if words.is_number(needed) and float(needed or 0) > 0.0101:
+        out.append(
+            f"Stability was tested on {words.plural(int(found.stability.get('replicates') or 0), 'null data set')} only, so "
+            f"a dimension passes at p = {words.number(needed, 3)} or less instead of the usual .01."
+        )
     if not found.summaries["honest"].get("failures_known", True):
         out.append(
             "The source does not tell a failed answer (empty, cut off, unreadable) from a wrong one, so failures "
