@@ -226,12 +226,11 @@ def item_halves(benchmark: ArrayLike, testlet: ArrayLike | None, splits: int, se
 
 
 def _halve(sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    if (sizes == 1).all():  # the common case, without a loop over items
-        half = np.zeros(sizes.size, dtype=bool)
-        extra = int(rng.integers(2)) if sizes.size % 2 else 0
-        half[rng.permutation(sizes.size)[: sizes.size // 2 + extra]] = True
-        return half
-    return np.asarray(_balanced(sizes, 2, rng) == 0)
+    """Choose units at random until they hold half of the total; which of the two sides they are is random too."""
+    order = rng.permutation(sizes.size)
+    half = np.zeros(sizes.size, dtype=bool)
+    half[order] = np.cumsum(sizes[order]) <= sizes.sum() / 2
+    return half if rng.integers(2) else ~half
 
 
 def revealed_halves(
