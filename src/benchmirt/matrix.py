@@ -726,14 +726,19 @@ def _described(origin: _Origin) -> dict[str, Any]:
     files = sorted(
         (file["path"], file["sha256"]) for manifest in origin.manifests for file in manifest["files"].values()
     )
+    role = f"{len(files):,} files of {len(origin.manifests):,} models"
     return {
         "source": first["source"],
         "kind": first["kind"],
-        "folder": str(Path(first["folder"]).parent),
         "models": len(origin.manifests),
-        "files": {"number": len(files), "sha256": sha256_bytes(repr(files).encode())},
-        "scorer": first["scorer"],
-        "scorer_version": first["scorer_version"],
+        "files": {
+            role: {
+                "path": str(Path(first["folder"]).parent),
+                "sha256": sha256_bytes(repr(files).encode()),
+                "number": len(files),
+            },
+            "scoring rules": {"path": first["scorer"], "sha256": first["scorer_version"]},
+        },
     }
 
 

@@ -608,7 +608,7 @@ class Scorer:
     rules
         In order.
     files, version
-        Where they stand, and a hash of those files.
+        Where they stand, and the SHA-256 of those files.
     """
 
     rules: tuple[Rule, ...]
@@ -711,4 +711,4 @@ def load(files: Sequence[tuple[Path, str]], kind: str, root: Path | None = None)
         raise InputError(
             f'there is no rule for the format "{kind}"', file=", ".join(shown for _, shown in files)
         )
-    return Scorer(tuple(rules), tuple(shown for _, shown in files), sha256_bytes(hashed)[:16])
+    return Scorer(tuple(rules), tuple(shown for _, shown in files), sha256_bytes(hashed))

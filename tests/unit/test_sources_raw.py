@@ -799,8 +799,9 @@ def test_a_task_that_was_not_run_is_not_run(raw: Raw) -> None:
     assert coverage["items"].tolist() == [3, 3, 3]
     summary = read_json(raw.home / "m" / "summary.json")
     assert summary["failures_known"] is True
-    assert summary["sources"][0]["folder"] == "lb"
-    assert summary["sources"][0]["files"]["number"] == 5
+    files = summary["sources"][0]["files"]
+    assert files["5 files of 3 models"]["path"] == "lb"
+    assert files["scoring rules"]["path"] == "workflow/resources/scoring.yaml"
 
 
 def test_models_that_were_asked_something_else(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
