@@ -224,10 +224,10 @@ def test_signs_of_contrasts_point_to_the_ability() -> None:
 def test_signed_replicates_stand_on_both_sides_of_the_axis() -> None:
     axis = np.array([1.0, 0.0])
     mean = np.array([1.0, 0.1])
-    replicates = np.array([[1.0, 0.3], [1.0, -0.1], [-1.0, 0.05], [-1.0, -0.05]])
-    signed = direction._signed(mean, replicates, axis)
-    # unwrapped to within half a turn of the estimate
+    vectors = np.array([[1.0, 0.3], [1.0, -0.1], [-1.0, 0.05], [-1.0, -0.05]])
+    signed = direction._signed(mean, axis, vectors, axis)
     own = np.degrees(np.arctan(0.1))
+    # unwrapped to within half a turn of the estimate
     assert signed == pytest.approx(
         [
             np.degrees(np.arctan(0.3)),
@@ -236,15 +236,36 @@ def test_signed_replicates_stand_on_both_sides_of_the_axis() -> None:
             180 + np.degrees(np.arctan(0.05)),
         ]
     )
+    # turning vector and axis together changes nothing
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 2, 2)))[0]
+    turn[:, :, 0] *= np.sign(np.linalg.det(turn))[:, None]
+    small = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    assert direction._signed(mean, axis, vectors @ small, axis @ small) == pytest.approx(signed)
 
 
 def test_a_direction_exactly_on_the_axis_has_an_interval() -> None:
     rng = np.random.default_rng(2)
     axis = np.array([1.0, 0.0, 0.0])
-    replicates = axis + 0.05 * rng.normal(size=(500, 3))
-    signed = direction._signed(axis, replicates, axis)
+    vectors = axis + 0.05 * rng.normal(size=(20_000, 3))
+    signed = direction._signed(axis, axis, vectors, axis)
     assert abs(signed.mean()) < 1
-    assert direction.half_width(signed, np.arange(5000)) == pytest.approx(1.96 * signed.std(ddof=1), rel=1e-3)
+
+
+def test_the_reach_of_an_interval_is_students_and_keeps_its_shape() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(10, 4, size=(200, 500))
+    below, above = direction.spread(values, np.arange(100_000))
+    assert [below, above] == pytest.approx([4 * 1.96] * 2, rel=0.03)
+    few = np.repeat(np.arange(6), 5)
+    wider = stats.t.ppf(0.975, 5) / stats.norm.ppf(0.975)
+    assert direction.spread(values, few) == pytest.approx((below * wider, above * wider), rel=1e-4)
+    below, above = direction.spread(rng.gamma(1.0, size=(200, 500)), np.arange(10_000))
+    assert above > 3 * below
+    # where the replicates stand does not matter, only how far they are apart; nor do a few that went astray
+    assert direction.spread(values + 50, few) == pytest.approx(direction.spread(values, few))
+    astray = values.copy()
+    astray[0] = 170.0
+    assert direction.spread(astray, few) == pytest.approx(direction.spread(values, few), rel=0.1)
 
 
 def test_effective_clusters_are_worth_their_sizes() -> None:
@@ -255,15 +276,32 @@ def test_effective_clusters_are_worth_their_sizes() -> None:
     with pytest.raises(Unavailable, match=r"worth only 1\.0 independent models"):
         intervals.student_factor(np.array([0] * 50 + [1]))
     with pytest.raises(Unavailable, match="replicates have a direction"):
-        direction.half_width(np.full(200, np.nan), np.arange(20))
+        direction.spread(np.full(200, np.nan), np.arange(20))
 
 
-def test_shared_testlets_are_drawn_once_and_others_apart() -> None:
-    units = np.array([0, 0, 1, 1, 2, 3])
-    first = np.array([True, False, True, True, False, False])
-    second = np.array([False, True, False, False, True, True])
-    groups = direction._groups(units, [first, second])
-    assert sorted(map(sorted, groups)) == [[0], [1], [2, 3]]
+def test_the_error_of_means_is_that_of_clusters_and_keeps_what_selections_share() -> None:
+    rng = np.random.default_rng(0)
+    units = np.repeat(np.arange(40), 3)
+    a = rng.normal(size=(40, 2))[units] + 0.3 * rng.normal(size=(120, 2))
+    first = units < 30
+    second = units >= 20
+    root = direction._item_error(a, [first, second], units)
+    covariance = root.T @ root
+    for k, member in enumerate((first, second)):
+        totals = np.array(
+            [(a[(units == t) & member] - a[member].mean(axis=0)).sum(axis=0) for t in set(units[member])]
+        )
+        count = len(totals)
+        expected = count / (count - 1) * totals.T @ totals / member.sum() ** 2
+        assert covariance[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] == pytest.approx(expected)
+    shared = covariance[:2, 2:]
+    assert np.trace(shared) > 0
+    # apart, they have nothing in common
+    apart = direction._item_error(a, [units < 20, units >= 20], units)
+    assert (apart.T @ apart)[:2, 2:] == pytest.approx(0.0, abs=1e-12)
+    # a set compared with itself has no error
+    same = direction._item_error(a, [first, first], units)
+    assert same[:, :2] == pytest.approx(same[:, 2:], abs=1e-7)
 
 
 def _angle_interval(folder: Path, world: World) -> tuple[float, float, float]:
@@ -304,21 +342,51 @@ def test_replicates_vary_as_lineages_and_testlets_do(tmp_path: Path) -> None:
 
     def replicates(change: np.ndarray) -> np.ndarray:
         path.unlink()
-        data.assign(a=(data["a"].dims, change)).to_netcdf(path, engine="h5netcdf")
-        found, drawn = direction.sides(Results(tmp_path, study), fit, [mine], "test")
-        assert drawn == "testlets"
-        assert found[0].mean == pytest.approx(a.mean(axis=0))
-        return found[0].replicates
+        data.assign(a=(data["a"].dims, change.astype(np.float32))).to_netcdf(path, engine="h5netcdf")
+        found = direction.cloud(Results(tmp_path, study), fit, [mine], "test")
+        assert found.drawn == "testlets"
+        assert found.means[0] == pytest.approx(a.mean(axis=0))
+        return found.replicates[0]
 
     # all refits alike: what is left is the draw of testlets
-    same = np.broadcast_to(fit.a, data["a"].shape).astype(np.float32)
+    same = replicates(np.broadcast_to(fit.a, data["a"].shape)).reshape(-1, 2)
     testlet = items.loc[mine, "testlet"].to_numpy()
     share = np.array([(a[testlet == t] - a.mean(axis=0)).sum(axis=0) for t in np.unique(testlet)]) / len(a)
-    assert replicates(same).std(axis=0) == pytest.approx(np.sqrt((share**2).sum(axis=0)), rel=0.12)
-    # all items alike: what is left is the refits
+    count = len(share)
+    assert same.std(axis=0) == pytest.approx(np.sqrt(count / (count - 1) * (share**2).sum(axis=0)), rel=0.06)
+    # within a refit the draws have that spread, between refits the refits' own
     tilt = np.random.default_rng(0).normal(0, 0.2, (100, 1, 2))
-    flat = np.broadcast_to(np.array([1.0, 0.5]) + tilt, data["a"].shape).astype(np.float32)
-    assert replicates(flat).std(axis=0) == pytest.approx(tilt[:, 0].std(axis=0), rel=1e-4)
+    moved = replicates(fit.a + tilt)
+    assert moved.mean(axis=1) == pytest.approx(a.mean(axis=0) + tilt[:, 0], abs=0.06)
+
+
+def test_axes_turn_with_the_refits(tmp_path: Path) -> None:
+    plant(tmp_path)
+    path = tmp_path / "dimensions" / "bootstrap.nc"
+    with xr.open_dataset(path, engine="h5netcdf") as opened:
+        data = opened.load()
+    results = Results(tmp_path, study_of())
+    fit = results.consensus("corrected")
+    angles = np.radians(np.linspace(-20, 20, data.sizes["replicate"]))
+    turns = np.array([[[np.cos(x), np.sin(x)], [-np.sin(x), np.cos(x)]] for x in angles])
+    path.unlink()
+    turned = np.einsum("jk,rkl->rjl", fit.a, turns)
+    data.assign(a=(data["a"].dims, turned.astype(np.float32))).to_netcdf(path, engine="h5netcdf")
+    results = Results(tmp_path, study_of())
+    axes = results.refit_axes
+    assert np.linalg.norm(axes, axis=1) == pytest.approx(1.0)
+    # the middle refit is hardly turned; all others have its axes, turned as they are
+    middle = len(angles) // 2
+    straight = axes[middle] @ np.eye(2)
+    for r, turn in enumerate(turns):
+        assert axes[r] == pytest.approx(turn.T @ turns[middle] @ straight, abs=1e-4)
+    assert (np.abs(np.einsum("ka,ka->a", straight, fit.T)) > 0.98).all()
+    # vectors and axes turn together, so the angles of a set do not change but for its items
+    mine = results.usable({"benchmark": ("bbh",)}, {})
+    found = direction.cloud(results, fit, [mine], "test")
+    ability = results.ability("reasoning")
+    signed = direction.angle_to(found.replicates[0].mean(axis=1), direction.axes_of(results, ability)[:, 0])
+    assert np.ptp(signed) < 3
 
 
 def test_more_items_make_a_direction_surer(tmp_path: Path) -> None:

@@ -508,7 +508,7 @@ def test_few_testlets_are_said_to_be_few(tmp_path: Path) -> None:
     (part,) = claims.evaluate("C13", tmp_path, study_of())["corrected"]["parts"]
     assert "items (too few testlets)" in part["interval_kind"]
     part = claims.evaluate("C11", tmp_path, study_of())["corrected"]["parts"][0]
-    assert "(refits) and items, " in part["interval_kind"]
+    assert "draws of items, by" in part["interval_kind"]
 
 
 def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from benchmirt.claims.direction import (
     angle_to,
+    axes_of,
     axis_of,
     between,
     described,
-    half_width,
     leaning,
     prepare,
     published_means,
+    spread,
 )
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.intervals import LEVEL
@@ -43,10 +44,8 @@ def nearer(first: Floats, second: Floats, axis: Floats, other: Floats | None) ->
 
     Parameters
     ----------
-    first, second
-        Shape (..., K).
-    axis, other
-        Shape (K,). With another axis, leanings are compared rather than angles.
+    first, second, axis, other
+        Shapes (..., K), which go together. With another axis, leanings are compared rather than angles.
     """
     if other is None:
         return angle_to(second, axis) - angle_to(first, axis)
@@ -64,27 +63,24 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
             result = replace(result, as_published_why=str(reason))
     if ready is None:
         return result
-    one, two = ready.sides
+    one, two = ready.cloud.means
     axis = axis_of(ready.fit, ready.ability)
+    axes = axes_of(results, ready.ability)
     other = None if ready.against is None else axis_of(ready.fit, ready.against)
-    estimate = float(nearer(one.mean, two.mean, axis, other))
-    limit = 180.0 if other is None else 2.0 * float(angle_to(axis, other))
+    others = None if ready.against is None else axes_of(results, ready.against)
+    estimate = float(nearer(one, two, axis, other))
     try:
-        half = half_width(nearer(one.replicates, two.replicates, axis, other), ready.lineage)
+        first, second = ready.cloud.replicates
+        reach = spread(nearer(first, second, axes, others), ready.lineage)
     except Unavailable as reason:
         return result.block(reason)
     return replace(
         result,
         estimate=estimate,
-        interval=between(estimate, half, limit),
+        interval=between(estimate, reach, 180.0 if other is None else 360.0),
         interval_kind=f"paired {ready.kind}",
         level=LEVEL,
-        extra={
-            "sides": [
-                described(results, ready.fit, side, selected, ready.lineage)
-                for side, selected in zip((one, two), selections, strict=True)
-            ]
-        },
+        extra={"sides": [described(results, ready, which) for which in (0, 1)]},
     )
 
 

@@ -170,7 +170,8 @@ class _Abilities:
 
     def calibrations(self, ability: Ability) -> Floats:
         """Abilities from each refit, shape (R, n)."""
-        return ability.sign * (self.refits @ self.fit.T[:, ability.index])
+        axes = self.results.refit_axes[:, :, ability.index]
+        return ability.sign * np.einsum("rnk,rk->rn", self.refits, axes)
 
     def _same(self, ability: Ability) -> None:
         left_out, fit = self.results.leave_one_out, self.fit

@@ -4,12 +4,14 @@ The estimate is the angle (0 to 180 degrees) between the sum of the discriminati
 items, in the canonical frame of the consensus, and the axis of an ability; the leaning is the angle to
 another ability minus that, so that it is positive for items nearer to the first.
 
-Replicates resample lineages and testlets together: each refit on resampled lineages is combined with several
-draws of testlets (of items where there are none, or too few). The interval is the estimate plus or minus
-Student's t times the replicates' standard deviation, with the lineages' degrees of freedom
-(:mod:`benchmirt.claims.intervals`): refits and headline may come from different engines, so that the refits'
-spread says how sure the estimate is, but their centre need not be its own. Angles are treated with their sign, as
-they lie to one side of the axis or the other, and folded afterwards: an interval of an angle near 0 ends at 0.
+Two things could have come out otherwise. Other models: each refit on resampled lineages gives its own vectors and
+its own axes (the display rotation is repeated in it), which matters most where models are few. Other items: the
+sum gets a normal error with the covariance of the testlets' shares in it (of the items' where there are no
+testlets, or too few). The interval has the percentiles of both together, seen from their median, times Student's t
+over the normal quantile with the lineages' degrees of freedom (:mod:`benchmirt.claims.intervals`): refits and
+headline may come from different engines, so that the refits' spread says how sure the estimate is, but their centre
+need not be its own. Angles are treated with their sign, as they lie to one side of the axis or the other, and folded
+afterwards: an interval of an angle near 0 ends at 0.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from benchmirt.claims import selection
 from benchmirt.claims.inputs import Ability, Consensus, Results, Unavailable, order_of
@@ -29,7 +33,7 @@ from benchmirt.claims.spec import Claim, Part, Selection
 from benchmirt.claims.verdict import Bounds, folded
 from benchmirt.resampling import generator, item_units
 
-__all__ = ["METHODS", "Side", "angle_to", "evaluate", "half_width", "prepare", "sides"]
+__all__ = ["METHODS", "Cloud", "angle_to", "evaluate", "leaning", "prepare", "spread"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -38,28 +42,9 @@ METHODS = {
     "as_published": "angle of the mean discriminations in the published fit (no floors, failures scored 0)",
     "corrected": "angle of the mean discriminations in the corrected fit, with lineages and testlets resampled",
 }
-DRAWS = 1000
+DRAWS = 4000
 MIN_REFITS = 20
 MIN_TESTLETS = 5
-
-
-@dataclass(frozen=True)
-class Side:
-    """Mean discriminations of one selection.
-
-    Attributes
-    ----------
-    chosen
-        Usable items, shape (J,) over all items of the matrix.
-    mean
-        Mean discrimination vector, shape (K,).
-    replicates
-        The same under resampling, shape (draws, K); draw r of one side belongs to draw r of any other.
-    """
-
-    chosen: Mask
-    mean: Floats
-    replicates: Floats
 
 
 def angle_to(vectors: Floats, axis: Floats) -> Floats:
@@ -67,37 +52,51 @@ def angle_to(vectors: Floats, axis: Floats) -> Floats:
 
     Parameters
     ----------
-    vectors
-        Shape (..., K).
-    axis
-        Shape (K,), any length but 0.
+    vectors, axis
+        Shapes (..., K), which go together; axes may have any length but 0.
     """
-    along = vectors @ (axis / np.linalg.norm(axis))
+    unit = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
+    along = (vectors * unit).sum(axis=-1)
     across = np.sqrt(np.maximum((vectors**2).sum(axis=-1) - along**2, 0.0))
-    angle = np.degrees(np.arctan2(across, along))
-    return np.where((vectors**2).sum(axis=-1) > 0, angle, np.nan)
+    return np.where((vectors**2).sum(axis=-1) > 0, np.degrees(np.arctan2(across, along)), np.nan)
 
 
-def _signed(mean: Floats, replicates: Floats, axis: Floats) -> Floats:
-    """Return the replicates' angles to the axis, negative on the other side of it than `mean`, unwrapped."""
-    unit = axis / np.linalg.norm(axis)
-    side = mean - (mean @ unit) * unit
-    across = replicates - np.outer(replicates @ unit, unit)
-    if np.linalg.norm(side) <= 1e-12 * np.linalg.norm(mean):
-        # exactly on the axis: any side will do, so the one along which the replicates differ most
-        side = np.linalg.svd(across, full_matrices=False)[2][0]
-    signed = np.where(across @ side < 0, -1.0, 1.0) * angle_to(replicates, axis)
-    estimate = float(angle_to(mean, axis))
-    return estimate + (signed - estimate + 180.0) % 360.0 - 180.0
+def leaning(vectors: Floats, axis: Floats, other: Floats) -> Floats:
+    """Return how much nearer vectors are to one axis than to another, in degrees."""
+    return angle_to(vectors, other) - angle_to(vectors, axis)
 
 
-def half_width(replicates: Floats, lineage: NDArray[np.int64]) -> float:
-    """Return Student's factor times the standard deviation of the replicates.
+def _signed(mean: Floats, axis: Floats, vectors: Floats, axes: Floats) -> Floats:
+    """Return the angles of vectors to axes, negative on the other side than `mean` of `axis`, unwrapped.
 
     Parameters
     ----------
-    replicates
-        Degrees, shape (draws,); NaN where there is no direction.
+    mean, axis
+        The estimate, shapes (K,).
+    vectors, axes
+        Replicates, shapes (..., K), which go together.
+    """
+
+    def rest(vector: Floats, along: Floats) -> Floats:
+        unit = along / np.linalg.norm(along, axis=-1, keepdims=True)
+        return np.asarray(vector - (vector * unit).sum(axis=-1, keepdims=True) * unit)
+
+    side, across = rest(mean, axis), rest(vectors, axes)
+    if np.linalg.norm(side) <= 1e-12 * np.linalg.norm(mean):
+        # exactly on the axis: any side will do, so the one along which the replicates differ most
+        side = np.linalg.svd(across.reshape(-1, across.shape[-1]), full_matrices=False)[2][0]
+    signed = np.where(across @ side < 0, -1.0, 1.0) * angle_to(vectors, axes)
+    estimate = float(angle_to(mean, axis))
+    return np.asarray(estimate + (signed - estimate + 180.0) % 360.0 - 180.0)
+
+
+def spread(values: Floats, lineage: NDArray[np.int64]) -> tuple[float, float]:
+    """Return how far an interval reaches below and above its estimate.
+
+    Parameters
+    ----------
+    values
+        Replicates in degrees, any shape; NaN where there is no direction.
     lineage
         Lineage of each model, shape (n,).
 
@@ -106,31 +105,84 @@ def half_width(replicates: Floats, lineage: NDArray[np.int64]) -> float:
     Unavailable
         If more than a tenth of the replicates have no direction, or there are too few lineages.
     """
-    values = replicates[np.isfinite(replicates)]
-    if values.size < 0.9 * replicates.size:
-        raise Unavailable(f"only {values.size} of {replicates.size} replicates have a direction")
-    return student_factor(lineage) * float(values.std(ddof=1))
+    factor = student_factor(lineage) / float(norm.ppf((1 + LEVEL) / 2))
+    finite = values[np.isfinite(values)]
+    if finite.size < 0.9 * values.size:
+        raise Unavailable(f"only {finite.size} of {values.size} replicates have a direction")
+    low, middle, high = np.quantile(finite, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+    return factor * float(middle - low), factor * float(high - middle)
 
 
-def _groups(units: NDArray[np.intp], members: Sequence[Mask]) -> list[NDArray[np.intp]]:
-    """Sort testlets by which of the selections they have items in, so that each such group is drawn by itself."""
-    count = int(units.max(initial=-1)) + 1
-    pattern = np.zeros(count, dtype=np.int64)
-    for k, member in enumerate(members):
-        pattern[np.unique(units[member])] += 2**k
-    return [np.flatnonzero(pattern == one) for one in np.unique(pattern[pattern > 0])]
+@dataclass(frozen=True)
+class Cloud:
+    """Mean discriminations of some selections, and what they could have been.
+
+    Attributes
+    ----------
+    masks
+        Usable items of each selection, shape (J,) over all items of the matrix.
+    means
+        Mean discrimination vectors, shape (selections, K).
+    replicates
+        The same in other models and items, shape (selections, R, draws, K), paired.
+    drawn
+        What stands for other items: testlets or items.
+    """
+
+    masks: Sequence[Mask]
+    means: Floats
+    replicates: Floats
+    drawn: str
 
 
-def sides(results: Results, fit: Consensus, masks: Sequence[Mask], purpose: str) -> tuple[list[Side], str]:
-    """Return the mean discriminations of some selections with paired replicates, and how items were drawn.
+def _units(items: pd.DataFrame, members: Sequence[Mask]) -> tuple[NDArray[np.intp], str]:
+    """Return which items stand or fall together, and what they are called."""
+    testlets = items["testlet"].astype(object).where(items["testlet"].notna(), None)
+    units = item_units(testlets.to_numpy(), len(items))
+    if any(len(np.unique(units[member])) < MIN_TESTLETS for member in members):
+        return np.arange(len(items)), "items (too few testlets)"
+    return units, "testlets" if testlets.notna().any() else "items"
+
+
+def _item_error(a: Floats, members: Sequence[Mask], units: NDArray[np.intp]) -> Floats:
+    """Return a root of the covariance of the means over the draw of testlets.
+
+    Parameters
+    ----------
+    a
+        Discriminations, shape (items, K).
+    members
+        Which items belong to each of S selections, shape (items,).
+    units
+        Testlet of each item, shape (items,).
+
+    Returns
+    -------
+    ndarray, shape (S * K, S * K)
+        Normal numbers times it have the covariance; that of selections with shared testlets is kept.
+    """
+    count = int(units.max()) + 1
+    shares = []
+    for member in members:
+        centered = (a[member] - a[member].mean(axis=0)) / member.sum()
+        share = np.zeros((count, a.shape[1]))
+        np.add.at(share, units[member], centered)
+        own = np.unique(units[member]).size
+        shares.append(share * np.sqrt(own / (own - 1)))
+    found = np.concatenate(shares, axis=1)
+    values, vectors = np.linalg.eigh(found.T @ found)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def cloud(results: Results, fit: Consensus, masks: Sequence[Mask], purpose: str) -> Cloud:
+    """Return the mean discriminations of some selections with paired replicates.
 
     Parameters
     ----------
     results, fit
         The results and their corrected consensus.
     masks
-        Usable items of each selection, shape (J,) over all items of the matrix. Draws don't depend on the
-        order of the items.
+        Usable items of each selection, shape (J,) over all items of the matrix.
     purpose
         Seeds the draws.
 
@@ -139,10 +191,9 @@ def sides(results: Results, fit: Consensus, masks: Sequence[Mask], purpose: str)
     Unavailable
         If there are too few refits.
     """
-    items = results.items()
-    union = np.flatnonzero(np.logical_or.reduce(masks))
-    union = union[np.argsort(items["question_id"].to_numpy(dtype=str)[union], kind="stable")]
-    names = items["question_id"].iloc[union]
+    union = np.logical_or.reduce(masks)
+    table = results.items()[union]
+    names = table["question_id"]
     a = fit.a[order_of(fit.items, names)]
     refits = results.bootstrap
     if len(refits.a) < MIN_REFITS:
@@ -150,35 +201,15 @@ def sides(results: Results, fit: Consensus, masks: Sequence[Mask], purpose: str)
             f"only {len(refits.a)} refits on resampled lineages are usable, {MIN_REFITS} are needed"
         )
     at = order_of(refits.items, names)
-    inside = [mask[union] for mask in masks]
-
-    testlets = items["testlet"].iloc[union].astype(object)
-    testlets = testlets.where(testlets.notna(), None)
-    units = item_units(testlets.to_numpy(), len(names))
-    drawn = "testlets" if testlets.notna().any() else "items"
-    if any(len(np.unique(units[member])) < MIN_TESTLETS for member in inside):
-        units, drawn = np.arange(len(names)), "items (too few testlets)"
-
-    count = int(units.max()) + 1
-    groups = _groups(units, inside)
+    members = [mask[union] for mask in masks]
+    units, drawn = _units(table, members)
+    error = _item_error(a, members, units)
+    means = np.stack([a[member].mean(axis=0) for member in members])
+    moved = np.stack([refits.a[:, at[member]].mean(axis=1, dtype=np.float64) for member in members])
     per_refit = -(-DRAWS // len(refits.a))
-    replicates = np.empty((len(inside), len(refits.a), per_refit, fit.dims))
-    rng = generator(0, f"{purpose}/items")
-    for r, refit in enumerate(refits.a):
-        times = np.zeros((per_refit, count))
-        for group in groups:
-            picks = rng.integers(len(group), size=(per_refit, len(group)))
-            for row, pick in zip(times, picks, strict=True):
-                row[group] = np.bincount(pick, minlength=len(group))
-        found = refit[at].astype(np.float64)
-        for k, member in enumerate(inside):
-            weights = times[:, units[member]]
-            replicates[k, r] = (weights @ found[member]) / weights.sum(axis=1, keepdims=True)
-    made = [
-        Side(mask, a[member].mean(axis=0), replicates[k].reshape(-1, fit.dims))
-        for k, (mask, member) in enumerate(zip(masks, inside, strict=True))
-    ]
-    return made, drawn
+    noise = generator(0, f"{purpose}/items").normal(size=(len(refits.a), per_refit, len(error))) @ error
+    noise = np.moveaxis(noise.reshape(len(refits.a), per_refit, len(members), fit.dims), 2, 0)
+    return Cloud(masks, means, moved[:, :, None] + noise, drawn)
 
 
 def axis_of(fit: Consensus, ability: Ability) -> Floats:
@@ -186,40 +217,45 @@ def axis_of(fit: Consensus, ability: Ability) -> Floats:
     return ability.sign * fit.T[:, ability.index]
 
 
-def angle_with_interval(side: Side, axis: Floats, lineage: NDArray[np.int64]) -> tuple[float, Bounds]:
-    """Return the angle of a selection to an axis, and its folded interval, in degrees."""
-    estimate = float(angle_to(side.mean, axis))
-    half = half_width(_signed(side.mean, side.replicates, axis), lineage)
-    return estimate, folded(estimate - half, estimate + half)
+def axes_of(results: Results, ability: Ability) -> Floats:
+    """Return the axis of an ability in each refit, shape (R, 1, K)."""
+    return ability.sign * results.refit_axes[:, None, :, ability.index]
 
 
-def between(value: float, half: float, limit: float) -> Bounds:
-    """Return value plus or minus half, cut at the largest size that it can have."""
-    limit = max(limit, abs(value))  # which rounding may have passed
-    return max(value - half, -limit), min(value + half, limit)
+def between(value: float, reach: tuple[float, float], limit: float) -> Bounds:
+    """Return the interval that reaches so far below and above a value, cut at the largest possible size."""
+    return max(value - reach[0], -limit), min(value + reach[1], limit)
 
 
-def described(
-    results: Results,
-    fit: Consensus,
-    side: Side,
-    selected: tuple[Selection, Selection],
-    lineage: NDArray[np.int64],
-) -> dict[str, Any]:
+def angle_with_interval(
+    results: Results, fit: Consensus, found: Cloud, which: int, ability: Ability, lineage: NDArray[np.int64]
+) -> tuple[float, Bounds]:
+    """Return the angle of a selection to an ability's axis, and its folded interval, in degrees."""
+    axis = axis_of(fit, ability)
+    estimate = float(angle_to(found.means[which], axis))
+    signed = _signed(found.means[which], axis, found.replicates[which], axes_of(results, ability))
+    below, above = spread(signed, lineage)
+    return estimate, folded(estimate - below, estimate + above)
+
+
+def described(results: Results, ready: Prepared, which: int) -> dict[str, Any]:
     """Return what a record holds of a selection: its direction, and its angles to all abilities."""
+    select, excepted = ready.selections[which]
     angles = {}
-    for index in range(fit.dims):
+    for index in range(ready.fit.dims):
         ability = results.ability(index + 1)
         try:
-            estimate, interval = angle_with_interval(side, axis_of(fit, ability), lineage)
+            estimate, interval = angle_with_interval(
+                results, ready.fit, ready.cloud, which, ability, ready.lineage
+            )
         except Unavailable:
             continue
         angles[str(index + 1)] = {"name": ability.name, "estimate": estimate, "interval": list(interval)}
     return {
-        "select": {column: list(values) for column, values in selected[0].items()},
-        "except": {column: list(values) for column, values in selected[1].items()},
-        "items": int(side.chosen.sum()),
-        "direction": [float(value) for value in side.mean],
+        "select": {column: list(values) for column, values in select.items()},
+        "except": {column: list(values) for column, values in excepted.items()},
+        "items": int(ready.cloud.masks[which].sum()),
+        "direction": [float(value) for value in ready.cloud.means[which]],
         "angles": angles,
     }
 
@@ -228,10 +264,11 @@ def described(
 class Prepared:
     """What a claim on directions needs, once per part."""
 
+    selections: Sequence[tuple[Selection, Selection]]
     fit: Consensus
     ability: Ability
     against: Ability | None
-    sides: list[Side]
+    cloud: Cloud
     lineage: NDArray[np.int64]
     kind: str
 
@@ -261,14 +298,14 @@ def prepare(
         ability = results.ability(part.ability)
         against = None if part.against is None else results.ability(part.against)
         result = replace(result, ability=ability, against=against)
-        found, drawn = sides(results, fit, masks, f"claim/{claim.id}")
+        found = cloud(results, fit, masks, f"claim/{claim.id}")
     except Unavailable as reason:
         return replace(result, blocked=reason, as_published_why=str(reason) if reason.absent else ""), None
     kind = (
-        f"t interval from {len(found[0].replicates):,} replicates of lineages (refits) and {drawn}, "
-        f"{degrees_of_freedom(lineage):.1f} degrees of freedom"
+        f"percentiles of {found.replicates.shape[1]} refits on resampled lineages and of draws of {found.drawn}, "
+        f"by Student's t ({degrees_of_freedom(lineage):.1f} degrees of freedom)"
     )
-    return result, Prepared(fit, ability, against, found, lineage, kind)
+    return result, Prepared(selections, fit, ability, against, found, lineage, kind)
 
 
 def published_means(
@@ -302,11 +339,6 @@ def published_means(
     return means, axis, other
 
 
-def leaning(vectors: Floats, axis: Floats, other: Floats) -> Floats:
-    """Return how much nearer vectors are to one axis than to another, in degrees."""
-    return angle_to(vectors, other) - angle_to(vectors, axis)
-
-
 def _part(part: Part, results: Results, claim: Claim) -> PartResult:
     selections = [(part.select, part.excepted)]
     result, ready = prepare(part, results, selections, claim)
@@ -319,16 +351,18 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
             result = replace(result, as_published_why=str(reason))
     if ready is None:
         return result
-    side = ready.sides[0]
-    axis = axis_of(ready.fit, ready.ability)
     try:
         if ready.against is None:
-            estimate, interval = angle_with_interval(side, axis, ready.lineage)
+            estimate, interval = angle_with_interval(
+                results, ready.fit, ready.cloud, 0, ready.ability, ready.lineage
+            )
         else:
-            other = axis_of(ready.fit, ready.against)
-            estimate = float(leaning(side.mean, axis, other))
-            half = half_width(leaning(side.replicates, axis, other), ready.lineage)
-            interval = between(estimate, half, float(angle_to(axis, other)))
+            axis, other = axis_of(ready.fit, ready.ability), axis_of(ready.fit, ready.against)
+            estimate = float(leaning(ready.cloud.means[0], axis, other))
+            moved = leaning(
+                ready.cloud.replicates[0], axes_of(results, ready.ability), axes_of(results, ready.against)
+            )
+            interval = between(estimate, spread(moved, ready.lineage), 180.0)
     except Unavailable as reason:
         return result.block(reason)
     return replace(
@@ -337,7 +371,7 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
         interval=interval,
         interval_kind=ready.kind,
         level=LEVEL,
-        extra=described(results, ready.fit, side, selections[0], ready.lineage),
+        extra=described(results, ready, 0),
     )
 
 

@@ -143,12 +143,15 @@ class Bootstrap:
         Discriminations, shape (R, J, K), float32.
     theta
         Abilities in the canonical frame, shape (R, N, K).
+    T
+        Axes of the abilities, shape (R, K, K), if the refits come with them.
     """
 
     models: pd.Index
     items: pd.Index
     a: NDArray[np.float32]
     theta: Floats
+    T: Floats | None
 
 
 class Results:
@@ -382,7 +385,31 @@ class Results:
             items=_names(data, "item"),
             a=a if good.all() else a[good],
             theta=theta if good.all() else theta[good],
+            T=_array(data, "T", "replicate", "dimension", "ability")[good] if "T" in data else None,
         )
+
+    @cached_property
+    def refit_axes(self) -> Floats:
+        """Axes of the abilities in each refit, as columns, shape (R, K, K).
+
+        The display rotation of the consensus, repeated from where the consensus has it, so that the axes move with
+        the models that happen to be drawn. NaN where there is none.
+        """
+        if self.bootstrap.T is not None:
+            return self.bootstrap.T
+        from benchmirt.identification import InvariantError, quartimin
+
+        T = self.consensus("corrected").T
+        u, _, v = np.linalg.svd(T)
+        turn = u @ v  # the orthogonal matrix nearest to T, where the search starts
+        found = np.full((len(self.bootstrap.a), *T.shape), np.nan)
+        for r, a in enumerate(self.bootstrap.a):
+            try:
+                axes = turn @ quartimin(a.astype(np.float64) @ turn, starts=1).T
+            except InvariantError:
+                continue
+            found[r] = _matched(axes, T)
+        return found
 
     # -- published figures ----------------------------------------------------------------------------------
 
@@ -513,6 +540,17 @@ class Results:
                 total = float(np.mean([r[column] for r in rows[categories[row]]]))
                 signs[column] = -1.0 if total < 0 else 1.0
         return names, signs
+
+
+def _matched(axes: Floats, target: Floats) -> Floats:
+    """Return the axes (columns) in the order and with the signs of the target's."""
+    from scipy.optimize import linear_sum_assignment
+
+    cosine = axes.T @ target
+    rows, columns = linear_sum_assignment(-np.abs(cosine))
+    matched = np.empty_like(axes)
+    matched[:, columns] = axes[:, rows] * np.where(cosine[rows, columns] < 0, -1.0, 1.0)
+    return matched
 
 
 def _sign(entry: dict[str, Any]) -> float:
