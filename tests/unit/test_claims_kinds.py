@@ -13,7 +13,7 @@ from claims_fixture import Subset, World, plant, study_of
 from scipy import stats
 
 from benchmirt import claims
-from benchmirt.claims import correlation, count, direction, intervals
+from benchmirt.claims import correlation, count, direction, inputs, intervals
 from benchmirt.claims.contrast import nearer
 from benchmirt.claims.inputs import Results, Unavailable
 
@@ -263,6 +263,7 @@ def test_the_reach_of_an_interval_is_students_and_keeps_its_shape() -> None:
     assert above > 3 * below
     # where the replicates stand does not matter, only how far they are apart; nor do a few that went astray
     assert direction.spread(values + 50, few) == pytest.approx(direction.spread(values, few))
+    assert direction.spread(values, few, 2.0) == pytest.approx(2 * np.array(direction.spread(values, few)))
     astray = values.copy()
     astray[0] = 170.0
     assert direction.spread(astray, few) == pytest.approx(direction.spread(values, few), rel=0.1)
@@ -358,6 +359,23 @@ def test_replicates_vary_as_lineages_and_testlets_do(tmp_path: Path) -> None:
     tilt = np.random.default_rng(0).normal(0, 0.2, (100, 1, 2))
     moved = replicates(fit.a + tilt)
     assert moved.mean(axis=1) == pytest.approx(a.mean(axis=0) + tilt[:, 0], abs=0.06)
+
+
+def test_refits_are_stretched_by_how_little_they_differ() -> None:
+    rng = np.random.default_rng(0)
+    influence = rng.normal(size=40)
+    lineages = np.arange(40)
+    fifth = np.array([rng.permutation(np.repeat([1.0, 0.0], [32, 8])) for _ in range(4000)])
+    half = np.array([rng.permutation(np.repeat([1.0, 0.0], 20)) for _ in range(4000)])
+    drawn = rng.multinomial(40, np.full(40, 1 / 40), size=4000).astype(float)
+    for weights, scale in ((fifth, 2.0), (half, 1.0), (drawn, 1.0)):
+        found = inputs._stretch(weights, lineages)
+        assert found == pytest.approx(scale, rel=0.03)
+        # a linear statistic gets its sampling variance, whichever way lineages were resampled
+        moved = (weights / weights.mean(axis=1, keepdims=True) - 1) @ influence
+        assert found * moved.std() == pytest.approx(np.linalg.norm(influence), rel=0.08)
+    assert inputs._stretch(np.ones((5, 40)), lineages) == 1.0
+    assert inputs._stretch(np.ones((0, 40)), lineages) == 1.0
 
 
 def test_axes_turn_with_the_refits(tmp_path: Path) -> None:

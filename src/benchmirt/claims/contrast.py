@@ -71,7 +71,7 @@ def _part(part: Part, results: Results, claim: Claim) -> PartResult:
     estimate = float(nearer(one, two, axis, other))
     try:
         first, second = ready.cloud.replicates
-        reach = spread(nearer(first, second, axes, others), ready.lineage)
+        reach = spread(nearer(first, second, axes, others), ready.lineage, ready.cloud.scale)
     except Unavailable as reason:
         return result.block(reason)
     return replace(

@@ -205,16 +205,19 @@ class _Estimate:
         With each lineage left out in turn, shape (lineages,).
     calibration
         From each refit, shape (R,); None if no fit is involved.
+    scale
+        By how much deviations of refits are to be stretched.
     """
 
     value: float
     left_out: Floats
     calibration: Floats | None
+    scale: float = 1.0
 
     def map(self, how: Callable[[Any], Any]) -> _Estimate:
         """Return a function of the statistic."""
         calibration = None if self.calibration is None else how(self.calibration)
-        return _Estimate(float(how(self.value)), how(self.left_out), calibration)
+        return _Estimate(float(how(self.value)), how(self.left_out), calibration, self.scale)
 
     def deviations(self) -> Floats:
         """Return the lineages' shares in the sampling error: the sum of their squares is its variance."""
@@ -230,7 +233,7 @@ class _Estimate:
         spread = self.calibration[np.isfinite(self.calibration)]
         if spread.size < MIN_REFITS:
             raise Unavailable(f"only {spread.size} refits give the statistic, {MIN_REFITS} are needed")
-        return float(spread.std(ddof=1))
+        return self.scale * float(spread.std(ddof=1))
 
     def interval(self, lineage: NDArray[np.int64]) -> Bounds:
         """Return Student's interval with both errors; `lineage` has the codes of the models, shape (n,)."""
@@ -256,6 +259,7 @@ def _r(sample: Sample, abilities: _Abilities, ability: Ability) -> _Estimate:
         float(correlations(theta, sample.score, ones)),
         correlations(theta, sample.score, sample.left_out()),
         correlations(abilities.calibrations(ability), sample.score, ones),
+        abilities.results.bootstrap.scale,
     )
     if not np.isfinite(found.value):
         raise Unavailable(f"the ability {ability.name} or the mean does not vary over these models")
@@ -269,6 +273,7 @@ def _combined(one: _Estimate, two: _Estimate, sign: float) -> _Estimate:
         one.value + sign * two.value,
         one.left_out + sign * two.left_out,
         one.calibration + sign * two.calibration,
+        one.scale,
     )
 
 
