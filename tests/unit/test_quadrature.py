@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmirt import matrix
-from benchmirt.inference import em, quadrature
+from benchmirt.inference import quadrature
 
 LSAT6 = "3 6 2 11 1 1 3 4 1 8 0 16 0 3 2 15 10 29 14 81 3 28 15 80 16 56 21 173 11 61 28 298"
 LSAT7 = "12 19 1 7 3 19 3 17 10 5 3 7 7 23 8 28 7 39 11 34 14 51 15 90 6 25 7 35 18 136 32 308"
@@ -48,15 +48,6 @@ def test_published_estimates_are_met(frequencies, a, d, log_likelihood):
     np.testing.assert_allclose(found.a[:, 0], a, atol=0.003)
     np.testing.assert_allclose(found.d, d, atol=0.003)
     assert found.gradient_max < 1e-2
-
-
-def test_em_lies_close_to_the_marginal_maximum():
-    """With weak priors and variational abilities EM is close to, not on, the published values."""
-    data = responses(LSAT7)
-    exact, record = quadrature.fit(data), em.fit(data, 1)
-    # the record's abilities have unit variance over the sample as the quadrature's have in the population
-    assert np.corrcoef(record.a_mean[:, 0], exact.a[:, 0])[0, 1] > 0.9
-    np.testing.assert_allclose(record.d_mean, exact.d, atol=0.3)
 
 
 def test_two_dimensions_never_fit_worse_than_one():

@@ -9,9 +9,9 @@ The posterior is approximated by independent Gaussians, one of dimension K per m
 4. the frame: location, scale and rotation, which the likelihood leaves free and the priors settle (parameter expansion,
    Liu, Rubin and Wu 1998). Without it the sweeps would creep along these directions.
 
-The first sweeps use the Jaakkola-Jordan bound (2000), w = tanh(xi / 2) / (2 xi), which cannot diverge; the others the expected
-score and curvature under the Gaussian logits (natural-gradient variational inference; Knowles and Minka 2011), which give
-better covariances; their steps stay within what the bound allows, since Newton steps overshoot where logits are saturated.
+Sweeps use the Jaakkola-Jordan bound (2000), w = tanh(xi / 2) / (2 xi): every step raises a lower bound of the evidence, so they
+cannot run away, as Newton steps do where few models answer many saturated items. At the end the covariances, which the bound
+makes too narrow, are replaced by those of the expected curvature under the Gaussian logits (Knowles and Minka 2011).
 Asymptotes enter through the responsibilities of the EM complete data: the chance that a right answer passed through the
 logistic part.
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -51,10 +51,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "fit", "fit_many"]
 
-BOUNDED_SWEEPS = 20
+FIRST_SWEEPS = 20
+LEAST_SWEEPS = 10
 LONGEST_STEP = 3.0
-# steps are at most 1 / RELAXATION times those of the bound, which descend for any factor below 2
-RELAXATION = 0.55
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -112,35 +111,26 @@ def _inverse(matrices: Array) -> Array:
     return (inverse + jnp.swapaxes(inverse, -1, -2)) / 2
 
 
-class _Pull(NamedTuple):
-    """What the cells say, each (models, items): expected score, weight for the covariances, weight for the steps."""
+def _pull(
+    state: State, responses: Array, asymptotes: Asymptotes | None, bounded: bool
+) -> tuple[Array, Array]:
+    """Return score and weight of every cell under the current Gaussians, each (models, items).
 
-    score: Array
-    weight: Array
-    step: Array
-
-    def weighted(self, weights: Array) -> _Pull:
-        """Multiply all three by weights that broadcast against (models, items)."""
-        return _Pull(*(values * weights for values in self))
-
-
-def _pull(state: State, responses: Array, asymptotes: Asymptotes | None, bounded: bool) -> _Pull:
-    """Evaluate the cells under the current Gaussians."""
+    ``bounded`` takes them from the Jaakkola-Jordan bound, else they are the expected score and curvature.
+    """
     mean, variance = logit_moments(state.m, state.v, state.mu[:, :-1], state.mu[:, -1], state.s)
-    shrunk, kappa = moderated(mean, variance)
-    score, curvature = score_and_curvature(shrunk, responses, asymptotes)
-    seen = responses >= 0
-    if asymptotes is None:
-        responsibility = jnp.where(seen, 1.0, 0.0)
+    if bounded and asymptotes is None:
+        responsibility = jnp.where(responses >= 0, 1.0, 0.0)
     else:
+        shrunk, kappa = moderated(mean, variance)
+        score, curvature = score_and_curvature(shrunk, responses, asymptotes)
+        if not bounded:
+            return score, curvature * kappa
         plain, _ = score_and_curvature(shrunk, responses, None)
-        responsibility = jnp.where(seen, score / plain, 0.0)
+        responsibility = jnp.where(responses >= 0, score / plain, 0.0)
     xi = jnp.sqrt(mean**2 + jnp.maximum(variance, 0.0)) + 1e-4
-    bound = responsibility * jnp.tanh(xi / 2) / (2 * xi)
-    if bounded:
-        return _Pull(responsibility * (responses - 0.5) - bound * mean, bound, bound)
-    weight = curvature * kappa
-    return _Pull(score, weight, jnp.maximum(weight, RELAXATION * bound))
+    weight = responsibility * jnp.tanh(xi / 2) / (2 * xi)
+    return responsibility * (responses - 0.5) - weight * mean, weight
 
 
 def _limited(step: Array) -> Array:
@@ -148,36 +138,63 @@ def _limited(step: Array) -> Array:
     return step * jnp.minimum(1.0, LONGEST_STEP / jnp.maximum(length, 1e-12))
 
 
-def _update_items(state: State, pull: _Pull, model_weight: Array, prior: tuple[Array, Array]) -> State:
+def _item_precisions(state: State, weight: Array, precision: Array) -> tuple[Array, Array]:
+    """Posterior precisions of the items and the part of them that is due to the abilities' variance."""
     n, k = state.m.shape
-    g, w, w_step = pull.weighted(model_weight[:, None])
     x = jnp.concatenate([state.m, jnp.ones((n, 1))], axis=1)
     spread = jnp.zeros((n, k + 1, k + 1)).at[:, :k, :k].set(state.v).reshape(n, -1)
-    moments = (x[:, :, None] * x[:, None, :]).reshape(n, -1) + spread
-    precision, center = prior
-
-    def precisions(weights: Array) -> Array:
-        return (weights.T @ moments).reshape(-1, k + 1, k + 1) + jnp.diag(precision)
-
-    crossed = (w.T @ spread).reshape(-1, k + 1, k + 1)
-    gradient = g.T @ x - jnp.einsum("jpq,jq->jp", crossed, state.mu) - precision * (state.mu - center)
-    step = jnp.einsum("jpq,jq->jp", _inverse(precisions(w_step)), gradient)
-    return state._replace(mu=state.mu + _limited(step), s=_inverse(precisions(w)))
+    moments = (x[:, :, None] * x[:, None, :]).reshape(n, -1)
+    crossed = (weight.T @ spread).reshape(-1, k + 1, k + 1)
+    return (weight.T @ moments).reshape(-1, k + 1, k + 1) + crossed + jnp.diag(precision), crossed
 
 
-def _update_models(state: State, pull: _Pull, item_weight: Array) -> State:
+def _model_precisions(state: State, weight: Array) -> tuple[Array, Array]:
+    """Posterior precisions of the abilities and the part of them that is due to the items' variance."""
     j, k = state.mu.shape[0], state.m.shape[1]
-    g, w, w_step = pull.weighted(item_weight)
-    a, s_aa, s_ad = state.mu[:, :k], state.s[:, :k, :k].reshape(j, -1), state.s[:, :k, k]
-    second = (a[:, :, None] * a[:, None, :]).reshape(j, -1) + s_aa
+    a, s_aa = state.mu[:, :k], state.s[:, :k, :k].reshape(j, -1)
+    crossed = (weight @ s_aa).reshape(-1, k, k)
+    outer = (weight @ (a[:, :, None] * a[:, None, :]).reshape(j, -1)).reshape(-1, k, k)
+    return outer + crossed + jnp.eye(k), crossed
 
-    def precisions(weights: Array) -> Array:
-        return (weights @ second).reshape(-1, k, k) + jnp.eye(k)
 
-    crossed = (w @ s_aa).reshape(-1, k, k)
-    gradient = g @ a - jnp.einsum("npq,nq->np", crossed, state.m) - w @ s_ad - state.m
-    step = jnp.einsum("npq,nq->np", _inverse(precisions(w_step)), gradient)
-    return state._replace(m=state.m + _limited(step), v=_inverse(precisions(w)))
+def _item_prior(state: State) -> tuple[Array, Array]:
+    """Precisions and means of the prior of (a_1..a_K, d)."""
+    k = state.m.shape[1]
+    return (
+        jnp.concatenate([1 / state.tau2, 1 / state.sigma2[None]]),
+        jnp.concatenate([jnp.zeros(k), state.mu_d[None]]),
+    )
+
+
+def _update_items(state: State, pull: tuple[Array, Array], model_weight: Array) -> State:
+    g, w = (values * model_weight[:, None] for values in pull)
+    x = jnp.concatenate([state.m, jnp.ones((state.m.shape[0], 1))], axis=1)
+    precision, center = _item_prior(state)
+    precisions, crossed = _item_precisions(state, w, precision)
+    s = _inverse(precisions)
+    gradient = g.T @ x - jnp.einsum("jpq,jq->jp", crossed, state.mu) - precision * (state.mu - center)
+    return state._replace(mu=state.mu + _limited(jnp.einsum("jpq,jq->jp", s, gradient)), s=s)
+
+
+def _update_models(state: State, pull: tuple[Array, Array], item_weight: Array) -> State:
+    k = state.m.shape[1]
+    g, w = (values * item_weight for values in pull)
+    precisions, crossed = _model_precisions(state, w)
+    v = _inverse(precisions)
+    gradient = (
+        g @ state.mu[:, :k] - jnp.einsum("npq,nq->np", crossed, state.m) - w @ state.s[:, :k, k] - state.m
+    )
+    return state._replace(m=state.m + _limited(jnp.einsum("npq,nq->np", v, gradient)), v=v)
+
+
+def _sharpen(
+    state: State, responses: Array, asymptotes: Asymptotes | None, model_weight: Array, item_weight: Array
+) -> State:
+    """Replace the bound's covariances, which are too narrow, by those of the expected curvature; means stay."""
+    _, w = _pull(state, responses, asymptotes, bounded=False)
+    items, _ = _item_precisions(state, w * model_weight[:, None], _item_prior(state)[0])
+    models, _ = _model_precisions(state, w * item_weight)
+    return state._replace(s=_inverse(items), v=_inverse(models))
 
 
 def _sweep(
@@ -187,22 +204,17 @@ def _sweep(
     model_weight: Array,
     item_weight: Array,
     priors: Priors,
-    bounded: bool,
+    first: bool,
     keep_scales: bool,
 ) -> State:
-    k = state.m.shape[1]
-    prior = (
-        jnp.concatenate([1 / state.tau2, 1 / state.sigma2[None]]),
-        jnp.concatenate([jnp.zeros(k), state.mu_d[None]]),
-    )
-    state = _update_items(state, _pull(state, responses, asymptotes, bounded), model_weight, prior)
-    state = _update_models(state, _pull(state, responses, asymptotes, bounded), item_weight)
+    state = _update_items(state, _pull(state, responses, asymptotes, bounded=True), model_weight)
+    state = _update_models(state, _pull(state, responses, asymptotes, bounded=True), item_weight)
     state = settle_frame(state, model_weight, item_weight)
     if keep_scales:
         return state
     hyper = update_hyper(state, item_weight, priors)
     # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
-    return hyper._replace(tau2=state.tau2) if bounded else hyper
+    return hyper._replace(tau2=state.tau2) if first else hyper
 
 
 def _elbo(
@@ -315,22 +327,24 @@ def _solve(
             else:
                 theta = _spectral_start(y, dims, model_weight, item_weight)
             state = jax.lax.fori_loop(
-                0, BOUNDED_SWEEPS, lambda _, s: step(s, bounded=True), _cold_state(theta, items)
+                0, FIRST_SWEEPS, lambda _, s: step(s, first=True), _cold_state(theta, items)
             )
 
         def unfinished(carry: tuple[State, Array, Array, Array]) -> Array:
             _, count, change, _ = carry
-            return (count < sweeps) & (change > tolerance) & jnp.isfinite(change)
+            unsettled = (change > tolerance) | (count < LEAST_SWEEPS)
+            return (count < sweeps) & unsettled & jnp.isfinite(change)
 
         def advance(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
             old, count, _, trace = carry
-            new = step(old, bounded=False)
+            new = step(old, first=False)
             # in logits of a typical item, so that a spare dimension, whose abilities mean nothing, has no say
             change = jnp.sqrt(((new.m - old.m) ** 2 @ new.tau2).mean())
             return new, count + 1, change, trace.at[count].set(change)
 
         first = (state, jnp.int32(0), jnp.float32(np.finfo(np.float32).max), jnp.zeros(sweeps))
         state, count, change, trace = jax.lax.while_loop(unfinished, advance, first)
+        state = _sharpen(state, y, asymptotes, model_weight, item_weight)
         elbo = _elbo(state, y, asymptotes, model_weight, item_weight, priors)
         return report_frame(state, model_weight, item_weight, priors), elbo, count, change, trace
 
@@ -348,7 +362,7 @@ def fit_many(
     keep_scales: bool = False,
     seed: int = 0,
     sweeps: int = 300,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
     priors: Priors | None = None,
 ) -> Batch:
     """Fit R replicates of one data set that differ by weights or by the cells they may see.
@@ -450,7 +464,7 @@ def fit(
     *,
     seed: int = 0,
     sweeps: int = 300,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
     priors: Priors | None = None,
 ) -> FitRecord:
     """Fit one data set; parameters, errors and frame as in :func:`fit_many`."""
