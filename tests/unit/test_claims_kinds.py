@@ -144,7 +144,6 @@ def test_differences_of_absolute_correlations_cover_also_where_one_is_0(rho: tup
     assert 1 - (above + below) / rounds >= 0.915
 
 
-@pytest.mark.slow
 def test_simultaneous_intervals_hold_all_cells_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correlation, "DRAWS", 4000)
     rng = np.random.default_rng(6)

@@ -85,7 +85,6 @@ MUTATIONS: dict[str, tuple[World, set[str]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_flipping_a_subset_flips_its_verdict_and_no_other(
     mutation: str, tmp_path: Path, base: dict[str, str]
