@@ -18,4 +18,6 @@ if __name__ == "__main__":
     from benchmirt import config
 
     page = Path(snakemake.output[0])
-    benchmirt.report.build(page.parents[1], config.load(snakemake.config, Path()), page)
+    benchmirt.report.build(
+        page.parents[1], config.load(snakemake.config, Path()), page, snakemake.params.configfiles
+    )

@@ -87,6 +87,7 @@ rule page:
         mem_mb=memory(1500),
     params:
         study=STUDY.raw,
+        configfiles=[os.path.relpath(file) for file in workflow.config_settings.configfiles],
         fingerprint=code_of("page"),
     script:
         "../../scripts/page.py"

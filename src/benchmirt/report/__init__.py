@@ -52,7 +52,12 @@ def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list
     return [*drawn, *records, "claims/claims.csv", *matrix, "fits.csv", *runs, *evidence]
 
 
-def build(results_dir: str | PathLike[str], study: Any, out_file: str | PathLike[str]) -> Path:
+def build(
+    results_dir: str | PathLike[str],
+    study: Any,
+    out_file: str | PathLike[str],
+    configfiles: Sequence[str] = (),
+) -> Path:
     """Write the page of a study.
 
     Parameters
@@ -64,6 +69,8 @@ def build(results_dir: str | PathLike[str], study: Any, out_file: str | PathLike
         is the folder as it is written in commands.
     out_file
         Where the page goes, usually ``<results>/report/index.html``.
+    configfiles
+        Files given by ``--configfile``, which the commands on the page repeat.
 
     Returns
     -------
@@ -77,4 +84,4 @@ def build(results_dir: str | PathLike[str], study: Any, out_file: str | PathLike
     """
     from benchmirt.report import gather, page
 
-    return page.write(gather.gather(Path(results_dir), study), Path(out_file))
+    return page.write(gather.gather(Path(results_dir), study, configfiles), Path(out_file))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,8 @@ class Findings:
         The results folder on disk.
     shown_results
         The results folder as it is written in commands.
+    configfiles
+        Files given by ``--configfile``, which commands repeat.
     name, title, simulated
         Of the study.
     records
@@ -83,6 +85,7 @@ class Findings:
 
     results: Path
     shown_results: str
+    configfiles: tuple[str, ...]
     name: str
     title: str
     simulated: bool
@@ -178,7 +181,7 @@ def read_fits(results: Path) -> tuple[Fit, ...]:
     return tuple(fits)
 
 
-def gather(results: Path, study: Any) -> Findings:
+def gather(results: Path, study: Any, configfiles: Sequence[str] = ()) -> Findings:
     """Read all that the page shows.
 
     Parameters
@@ -187,6 +190,8 @@ def gather(results: Path, study: Any) -> Findings:
         The results folder.
     study
         See `benchmirt.report.build`.
+    configfiles
+        Files given by ``--configfile``.
 
     Raises
     ------
@@ -201,6 +206,7 @@ def gather(results: Path, study: Any) -> Findings:
     return Findings(
         results=results,
         shown_results=str(getattr(study, "results", "") or "results"),
+        configfiles=tuple(configfiles),
         name=str(study.name),
         title=str(report.get("title") or study.title or study.name),
         simulated=bool(study.simulated),

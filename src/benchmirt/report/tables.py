@@ -160,8 +160,11 @@ def cells(record: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def command(found: Findings, path: str) -> str:
-    """Return the command that makes a result again."""
-    return f"snakemake --cores all {shlex.quote(f'{found.shown_results}/{path}')}"
+    """Return the command that makes a result again, in the study's own configuration."""
+    words = ["snakemake", "--cores", "all", f"{found.shown_results}/{path}"]
+    # the files come last: Snakemake would take a target after them for another file
+    words += ["--configfile", *found.configfiles] if found.configfiles else []
+    return shlex.join(words)
 
 
 # ------------------------------------------------------------------ benchmarks and models
