@@ -87,15 +87,18 @@ def test_left_out_abilities_stay_close_to_the_full_ones(solution, left_out):
             assert r > 0.9
 
 
-def test_resamples_draw_whole_lineages_and_stay_in_the_frame(data, solution, resampled):
+def test_refits_leave_out_whole_lineages_and_stay_in_the_frame(data, solution, resampled):
     assert resampled.converged.all()
     for weights in resampled.weights:
         for code in set(data.lineage):
             assert len(set(weights[data.lineage == code])) == 1
+        kept = len(set(data.lineage[weights == 1]))
+        assert kept == round(0.8 * len(set(data.lineage)))
+    assert resampling.stretch(resampled.weights, data.lineage) == pytest.approx(2.0, rel=0.1)
     congruence = [
         (a * solution.a).sum(0) / np.sqrt((a**2).sum(0) * (solution.a**2).sum(0)) for a in resampled.a
     ]
-    assert np.median(congruence, axis=0).min() > 0.7
+    assert np.median(congruence, axis=0).min() > 0.9
 
 
 def test_rows_of_the_bootstrap_do_not_depend_on_their_number(data, solution, resampled):

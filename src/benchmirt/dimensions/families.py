@@ -2,7 +2,8 @@
 
 Every member is a warm variational EM fit of the same data under other weights, aligned to the consensus on the items by
 orthogonal Procrustes. Left-out items keep their calibration but have no say in the abilities; models of weight 0 are scored only.
-Resamples keep the consensus' prior scales, since copies of one model would inflate them.
+Each refit of the bootstrap family leaves out a random fifth of the lineages; their spread stands for that over other models once
+it is stretched (:func:`benchmirt.resampling.stretch`).
 """
 
 from __future__ import annotations
@@ -79,14 +80,14 @@ class LeaveOneOut:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Refits on resampled lineages.
+    """Refits with a part of the lineages left out.
 
     Attributes
     ----------
     weights
-        How often each model was drawn, shape (R, models).
+        1 for the models that informed a refit, else 0, shape (R, models).
     theta
-        Abilities in the consensus' canonical frame, shape (R, models, dims); models not drawn are scored.
+        Abilities in the consensus' canonical frame, shape (R, models, dims); models left out are scored.
     a
         Discriminations in that frame, shape (R, items, dims).
     converged
@@ -186,7 +187,7 @@ def bootstrap(
     tolerance: float = 1e-4,
     seed: int = 0,
 ) -> Bootstrap:
-    """Refit on resampled lineages; row r of the resamples is the same whatever the number of replicates.
+    """Refit with a random fifth of the lineages left out; row r is the same whatever the number of replicates.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def bootstrap(
     consensus
         Frame and start.
     replicates
-        Number of resamples R.
+        Number of refits R.
     sweeps, tolerance, seed
         Of the EM fits, and of the resamples.
 
@@ -205,13 +206,15 @@ def bootstrap(
         If the consensus is of other data.
     """
     _same_data(data, consensus)
-    weights = resampling.lineage_bootstrap(data.lineage, replicates, seed)
+    weights = resampling.lineage_subsamples(data.lineage, replicates, seed)
     start = consensus.as_record()
     size = min(_chunk(data, consensus.dims), max(1, replicates // 10), replicates)
     theta, a, converged = [], [], []
     firsts = range(0, replicates, size)
     for first in progress(
-        firsts, total=len(firsts), what=f"{replicates} refits on resampled lineages, {size} at a time"
+        firsts,
+        total=len(firsts),
+        what=f"{replicates} refits with a fifth of the lineages left out, {size} at a time",
     ):
         rows = weights[first : first + size]
         # the last chunk is filled up, so that one compilation serves all
@@ -221,7 +224,6 @@ def bootstrap(
             consensus.dims,
             model_weights=filled.astype(np.float32),
             start=start,
-            keep_scales=True,
             seed=seed,
             sweeps=sweeps,
             tolerance=tolerance,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from benchmirt import identification as ident
+from benchmirt import resampling
 from benchmirt.dimensions.consensus import solution_of
 from benchmirt.files import write_csv
 
@@ -142,8 +143,8 @@ def model_statistics(
     consensus
         The corrected fit.
     bootstrap
-        Refits on resampled lineages; their spread is added to the posterior's, so that intervals hold the calibration's
-        own variance.
+        Refits with a part of the lineages left out; their spread, stretched, is added to the posterior's, so that intervals hold
+        the calibration's own variance.
     published
         Records of the published fit; the first gives the as-published columns.
     level
@@ -160,7 +161,10 @@ def model_statistics(
         replicated = bootstrap.theta @ consensus.T
         # each resample has its own zero and unit; only what moves a model among the others counts
         replicated = (replicated - replicated.mean(1, keepdims=True)) / replicated.std(1, keepdims=True)
-        variance = variance + replicated.var(0, ddof=1) * consensus.ability_theta.var(0)
+        # an unknown lineage becomes -1: a cluster of its own
+        lineage, _ = pd.factorize(models.set_index("model")["lineage"].reindex(list(consensus.models)))
+        factor = resampling.stretch(bootstrap.weights, lineage)
+        variance = variance + factor**2 * replicated.var(0, ddof=1) * consensus.ability_theta.var(0)
     half = norm.ppf(0.5 + level / 2) * np.sqrt(variance)
     columns: dict[str, Floats] = {}
     for index in range(consensus.dims):
