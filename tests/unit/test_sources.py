@@ -501,3 +501,25 @@ def test_real_tables(real_data: Path, minimal_config: Make, name: str) -> None:
     np.testing.assert_array_equal(found.outcome, plain.fillna(-1).to_numpy().astype(np.int8))
     outcomes.item_schema().validate(found.item_facts)
     outcomes.model_schema().validate(found.model_facts)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "column", "fact"),
+    [
+        ("items", "question_id,benchmrk\nq1,A\nq2,A\nq3,A\n", "benchmrk", "benchmark"),
+        ("items", "question_id,benchmark,categry\nq1,A,x\nq2,A,x\nq3,A,x\n", "categry", "category"),
+        ("models_file", "model,linage\na/x@fp8,F\nd,F\nb c,F\n", "linage", "lineage"),
+    ],
+)
+def test_a_misspelt_column_is_not_ignored(fault: Fault, key: str, text: str, column: str, fact: str) -> None:
+    said = fault(GOOD, **{key: text})
+    assert f'{key.removesuffix("_file")}.csv: row 1, column "{column}"' in said
+    assert f'"{fact}"' in said
+
+
+def test_columns_that_mean_something_else_are_left_alone(read: Read) -> None:
+    text = "question_id,benchmark,note,author,benchmarks\nq1,A,n,me,x\nq2,A,n,me,x\nq3,A,n,me,x\n"
+    assert list(read(GOOD, items=text).item_facts["benchmark"]) == ["A", "A", "A"]
+    mapped = "question_id,benchmark,categry\nq1,A,x\nq2,A,x\nq3,A,y\n"
+    facts = read(GOOD, items=mapped, columns={"category": "categry"}).item_facts
+    assert list(facts["category"]) == ["x", "x", "y"]

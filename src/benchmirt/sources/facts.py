@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmirt.errors import InputError, nearest
-from benchmirt.outcomes import MODEL_FACTS
+from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS
 from benchmirt.sources.reading import Sheet
 
 __all__ = ["Facts", "model_facts", "strings"]
 
 _ALIASES = {"subcategory_one": ("subcategory",), "domain_superset": ("domain",)}
+_NEARLY = 0.8  # likeness of two names, in difflib's ratio
 _TRUTH = {"1": True, "true": True, "0": False, "false": False}
+
+
+def _words(spec: Any) -> Iterable[str]:
+    """Return the columns that a specification of the configuration names."""
+    if isinstance(spec, str):
+        return [spec]
+    if isinstance(spec, Mapping):
+        return [str(spec["column"])] if "column" in spec else []
+    return [word for one in spec for word in _words(one)] if isinstance(spec, Sequence) else []
 
 
 class Facts:
@@ -62,6 +73,26 @@ class Facts:
         self.given = sheet is not None
         self.asked = asked
         self.place = place
+        self._refuse_misspelt(MODEL_FACTS if place.endswith("model_columns") else ITEM_FACTS)
+
+    def _refuse_misspelt(self, known: Iterable[str]) -> None:
+        """Stop at a column whose name is nearly that of a fact which the file does not give: it would be ignored."""
+        used = {word for spec in self.asked.values() for word in _words(spec)}
+        aliases = {alias for names in _ALIASES.values() for alias in names}
+        absent = [name for name in {*known, *aliases} if name not in self.header and name not in self.asked]
+        for column in self.header[1:] if self.given else ():
+            if column in used or column in known or column in aliases:
+                continue
+            close = get_close_matches(column, sorted(absent), n=1, cutoff=_NEARLY)
+            if close:
+                raise InputError(
+                    "a column is nearly called as a fact that the file lacks",
+                    file=self.file,
+                    where=f'row 1, column "{column}"',
+                    found=f'"{column}"',
+                    expected=f'"{close[0]}", or a name that is not so near',
+                    todo="Correct the name, or rename the column if it means something else.",
+                )
 
     def column_of(self, name: str) -> str:
         """Return the file's column that first gives the fact called `name`."""
