@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -16,6 +17,7 @@ PRESENT = {
     "no real response tables": (DATA / "korbench" / "responses.csv.gz").is_file(),
     "no conda": shutil.which("conda") is not None,
     "no Slurm": shutil.which("sbatch") is not None,
+    "could not import 'datasets'": find_spec("datasets") is not None,
 }
 
 
