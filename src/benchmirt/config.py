@@ -12,15 +12,33 @@ import copy
 import functools
 import hashlib
 import json
+import math
+import os
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from benchmirt import paths
 from benchmirt.errors import InputError, faults, nearest
+from benchmirt.ids import code_point, unseen
+from benchmirt.strict_yaml import read as read_yaml
+from benchmirt.strict_yaml import read_mapping
 
-__all__ = ["RAW", "Source", "Study", "claims_table", "dump", "fits_table", "load", "read_yaml", "validated"]
+__all__ = [
+    "RAW",
+    "Source",
+    "Study",
+    "claims_table",
+    "dump",
+    "fits_table",
+    "load",
+    "read_mapping",
+    "read_yaml",
+    "validated",
+]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SCHEMA = Path("workflow", "schemas", "config.schema.json")
@@ -94,7 +112,7 @@ class Study:
     simulated
         Whether any source is simulated; everything shown must say so then.
     results
-        The results folder as given.
+        The results folder as given, without ``.`` and double slashes.
     sources
         In the order of the configuration.
     models, filter, fits, dimensions, claims, report
@@ -188,8 +206,9 @@ def _fill(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> An
     """Return a copy of `value` with defaults filled and whole floats of whole numbers made int."""
     schema = _resolve(schema, whole, value)
     if isinstance(value, Mapping):
-        known = schema.get("properties", {})
-        filled = {key: _fill(entry, known.get(key, {}), whole) for key, entry in value.items()}
+        known, other = schema.get("properties", {}), schema.get("additionalProperties")
+        other = other if isinstance(other, Mapping) else {}
+        filled = {key: _fill(entry, known.get(key, other), whole) for key, entry in value.items()}
         for key, part in known.items():
             if key not in filled and "default" in part:
                 filled[key] = _fill(copy.deepcopy(part["default"]), part, whole)
@@ -198,6 +217,8 @@ def _fill(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> An
         return [_fill(entry, schema.get("items", {}), whole) for entry in value]
     if isinstance(value, float) and schema.get("type") == "integer" and value.is_integer():
         return int(value)
+    if isinstance(value, float):
+        return next((choice for choice in schema.get("enum", ()) if choice == value), value)
     return value
 
 
@@ -220,6 +241,10 @@ def _shown(value: object) -> str:
         return "a mapping with the keys " + ", ".join(map(str, value)) if value else "an empty mapping"
     if isinstance(value, list):
         return f"a list of {len(value)}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan, which is not a number" if math.isnan(value) else f"{'-' if value < 0 else ''}.inf"
+    if isinstance(value, int) and abs(value) >= 10**15:
+        return f"{value:.6g}" if abs(value) < 10**300 else "a number of more than 300 digits"
     return str(value)
 
 
@@ -275,9 +300,14 @@ def _sentences(error: Any, whole: Mapping[str, Any], origin: str) -> Iterator[In
             todo = "Give it a value, or remove the key to use its default"
         elif isinstance(value, str) and {"number", "integer"} & set(types) and _is_number(value):
             todo = f"Write it without quotes and, in YAML, with a decimal point: {float(value)!r}"
+        elif "string" in types and not isinstance(value, Mapping | list):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            todo = f'Put it into quotes: "{text}"'
+        elif "array" in types and isinstance(value, str):
+            todo = f"Write it as a list: [{value}]"
         yield fault("", found=_shown(value), expected=" or ".join(_TYPES[name] for name in types), todo=todo)
     elif kind == "enum":
-        near = nearest(str(value), [str(choice) for choice in rule])
+        near = nearest(value, [str(choice) for choice in rule]) if isinstance(value, str) else None
         yield fault(
             "",
             found=_shown(value),
@@ -286,6 +316,10 @@ def _sentences(error: Any, whole: Mapping[str, Any], origin: str) -> Iterator[In
         )
     elif kind in _BOUNDS:
         yield fault("", found=_shown(value), expected=f"{_BOUNDS[kind]} {rule}")
+    elif kind == "maxLength":
+        yield fault(
+            "", found=f"{len(value)} characters", expected=f"at most {rule}", todo="Give it a shorter name"
+        )
     elif kind in ("minLength", "minItems", "minProperties"):
         yield fault("", found=_shown(value) if value else "nothing", expected=f"at least {rule}")
     elif kind == "uniqueItems":
@@ -311,6 +345,74 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _values(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and the value of everything in a mapping or a list, and of keys that are no texts.
+
+    Raises
+    ------
+    RecursionError
+        If a value contains itself.
+    """
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if isinstance(key, str):
+                yield from _values(entry, (*path, key))
+            else:
+                yield path, _Key(key)
+    elif isinstance(value, list | tuple):
+        for place, entry in enumerate(value):
+            yield from _values(entry, (*path, place))
+    else:
+        yield path, value
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A key of a mapping that is no text."""
+
+    key: object
+
+
+def _check_plain(value: Any, origin: str) -> None:
+    """Refuse what no schema can: keys that are no texts, numbers that are none, values without end.
+
+    Raises
+    ------
+    InputError
+        One for all faults.
+    """
+    told = []
+    try:
+        for path, entry in _values(value):
+            where = _key_path(path) or None
+            if isinstance(entry, _Key):
+                text = str(entry.key).lower() if isinstance(entry.key, bool) else str(entry.key)
+                told.append(
+                    InputError(
+                        "a key is not a text",
+                        file=origin,
+                        where=where,
+                        found=_shown(entry.key),
+                        expected="a text",
+                        todo="Write the key before the colon"
+                        if entry.key is None
+                        else f'Put it into quotes: "{text}"',
+                    )
+                )
+            elif isinstance(entry, float) and not math.isfinite(entry):
+                told.append(
+                    InputError("", file=origin, where=where, found=_shown(entry), expected="a finite number")
+                )
+    except RecursionError:
+        raise InputError(
+            "a value contains itself, or is nested too deeply",
+            file=origin,
+            todo="Write it out without an alias",
+        ) from None
+    if told:
+        raise faults(told)
+
+
 def _check(
     value: Mapping[str, Any], schema: Mapping[str, Any], whole: Mapping[str, Any], origin: str
 ) -> None:
@@ -325,7 +427,13 @@ def _check(
 
     validator = jsonschema.Draft202012Validator({**schema, "$defs": whole["$defs"]})
     found = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
-    told = [sentence for error in found for sentence in _sentences(error, whole, origin)]
+    mistyped = {tuple(error.absolute_path) for error in found if error.validator == "type"}
+    told = [
+        sentence
+        for error in found
+        if error.validator == "type" or tuple(error.absolute_path) not in mistyped
+        for sentence in _sentences(error, whole, origin)
+    ]
     if told:
         raise faults(list({str(sentence): sentence for sentence in told}.values()))
 
@@ -342,8 +450,50 @@ def _is_simulated(source: Mapping[str, Any]) -> bool:
 
 def _resource(path: str, base: Path, root: Path) -> Path:
     """Find a file in the working directory, or else beside the workflow."""
-    here = base / path
-    return here if here.exists() or not (root / path).exists() else root / path
+    here, there = base / path, root / path
+    return here if os.path.exists(here) or not os.path.exists(there) else there
+
+
+def _unreadable(
+    path: str, full: Path, kind: Literal["file", "folder"], where: str, origin: str, check_files: bool
+) -> Iterator[InputError]:
+    """Yield why a path of the configuration cannot be read, if it cannot."""
+    wrong = paths.improper(path)
+    if wrong is not None:
+        yield InputError(wrong[0], file=origin, where=where, found=f'"{path}"', todo=wrong[1])
+        return
+    gone = paths.absent(full, kind) if check_files else None
+    if gone is not None:
+        yield InputError(gone.what, file=origin, where=where, looked_for=gone.looked_for, todo=gone.todo)
+
+
+def _check_results(results: str, base: Path, origin: str, check_files: bool) -> Iterator[InputError]:
+    """Yield why the results folder cannot be written into, if it cannot."""
+    wrong = paths.improper(results)
+    if wrong is None and not results.strip("/"):
+        wrong = "this is the root of the file system", "Name a folder of its own, such as results"
+    if wrong is not None:
+        yield InputError(wrong[0], file=origin, where="results", found=f'"{results}"', todo=wrong[1])
+        return
+    closed = paths.not_a_folder(base / results) if check_files else None
+    if closed is not None:
+        yield InputError(
+            closed.what, file=origin, where="results", found=f'"{closed.looked_for}"', todo=closed.todo
+        )
+
+
+def _check_titles(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]:
+    """Yield what cannot be seen in the headings of the page."""
+    for where, text in (("title", raw["title"]), ("report.title", raw["report"]["title"])):
+        odd = unseen(text.strip())
+        if odd is not None:
+            yield InputError(
+                "the title holds a character that cannot be seen",
+                file=origin,
+                where=where,
+                found=code_point(odd),
+                todo="Remove it",
+            )
 
 
 def _check_columns(source: Mapping[str, Any], where: str, origin: str) -> Iterator[InputError]:
@@ -393,24 +543,12 @@ def _check_raw(
             where=f"{where}.folder",
             todo="Name the folder that holds one folder per model, or add simulate: to have it made",
         )
-    if folder is not None and check_files and not (base / folder).is_dir():
-        yield InputError(
-            "this folder does not exist",
-            file=origin,
-            where=f"{where}.folder",
-            found=str((base / folder).absolute()),
-            todo="Correct the path; it is relative to the working directory",
-        )
+    if folder is not None:
+        yield from _unreadable(folder, base / folder, "folder", f"{where}.folder", origin, check_files)
     for key in ("models", "scoring"):
         for path in [source[key]] if isinstance(source[key], str) else source[key]:
-            if check_files and not _resource(path, base, root).is_file():
-                yield InputError(
-                    "this file does not exist",
-                    file=origin,
-                    where=f"{where}.{key}",
-                    found=str((base / path).absolute()),
-                    todo="Correct the path; it is relative to the working directory",
-                )
+            full = _resource(path, base, root)
+            yield from _unreadable(path, full, "file", f"{where}.{key}", origin, check_files)
 
 
 def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]:
@@ -426,12 +564,12 @@ def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]
             todo=f"Add sources of the kinds {' and '.join(RAW)} without a folder, or drop simulate",
         )
     for number, source in enumerate(raw["sources"]):
-        if source["kind"] == "simulated" and source["name"] == "twin":
+        if source["kind"] == "simulated" and source["name"].casefold() in {"twin", *RAW.values()}:
             yield InputError(
-                "beside simulate, this name is taken by the folder of its truth",
+                "beside simulate, this name is taken by one of its folders",
                 file=origin,
                 where=f"sources[{number}].name",
-                found="twin",
+                found=source["name"],
                 todo="Give the source another name",
             )
     for kind in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
@@ -449,18 +587,23 @@ def _check_meaning(
 ) -> Iterator[InputError]:
     """Yield what is wrong with a configuration that agrees with the schema."""
     yield from _check_simulate(raw, origin)
-    names: set[str] = set()
+    yield from _check_results(raw["results"], base, origin, check_files)
+    yield from _check_titles(raw, origin)
+    names: dict[str, str] = {}
     for number, source in enumerate(raw["sources"]):
         where = f"sources[{number}]"
-        if source["name"] in names:
+        other = names.get(source["name"].casefold())
+        if other is not None:
             yield InputError(
-                "two sources have this name",
+                "two sources have this name"
+                if other == source["name"]
+                else f'another source is called "{other}", and some file systems do not tell the two apart',
                 file=origin,
                 where=f"{where}.name",
                 found=source["name"],
                 todo="Give each source its own name",
             )
-        names.add(source["name"])
+        names[source["name"].casefold()] = source["name"]
         if source["kind"] in RAW:
             yield from _check_raw(source, where, raw["simulate"], base, root, origin, check_files)
         if source["kind"] != "table":
@@ -477,14 +620,9 @@ def _check_meaning(
                     todo=f"Add {needs}: FILE, or remove {key}",
                 )
         for role in ("responses", "items", "models"):
-            if check_files and role in source and not (base / source[role]).is_file():
-                yield InputError(
-                    "this file does not exist",
-                    file=origin,
-                    where=f"{where}.{role}",
-                    found=str((base / source[role]).absolute()),
-                    todo="Correct the path; it is relative to the working directory",
-                )
+            if role in source:
+                full = base / source[role]
+                yield from _unreadable(source[role], full, "file", f"{where}.{role}", origin, check_files)
     for policy in ("published", "honest"):
         bounds = raw["filter"][policy]
         if bounds["min_mean"] >= bounds["max_mean"]:
@@ -549,8 +687,11 @@ def load(
     """
     home = _ROOT if root is None else Path(root)
     whole = _schema(home / _SCHEMA)
-    if not isinstance(config, Mapping) or not config:
+    if not config:
         raise InputError("the configuration is empty", file=origin, expected="at least study and sources")
+    if not isinstance(config, Mapping):
+        raise InputError("", file=origin, found=_shown(config), expected=_TYPES["object"])
+    _check_plain(config, origin)
     raw = _fill(config, whole, whole)
     _check(raw, whole, whole, origin)
     told = list(_check_meaning(raw, Path(base), home, origin, check_files))
@@ -559,9 +700,9 @@ def load(
     hashed = {key: value for key, value in raw.items() if key != "results"}
     study = Study(
         name=raw["study"],
-        title=raw["title"] or raw["study"],
+        title=raw["title"].strip() or raw["study"],
         simulated=any(_is_simulated(source) for source in raw["sources"]),
-        results=raw["results"].rstrip("/"),
+        results=posixpath.normpath(re.sub("^/+", "/", raw["results"])),
         sources=tuple(
             Source(
                 name=source["name"],
@@ -608,20 +749,35 @@ def claims_table(study: Study, *, origin: str = "configuration") -> list[dict[st
     entries: list[dict[str, Any]] = []
     homes: dict[str, str] = {}
     told: list[InputError] = []
-    groups = [(_read_claims(path), path.as_posix()) for path in study.claims_files]
+    groups = []
+    for given, path in zip(study.claims["file"], study.claims_files, strict=True):
+        groups.append((_read_claims(given, path, origin), path.as_posix()))
     for path_entries, file in groups:
+        _check_plain(path_entries, file)
         schema = {"type": "array", "items": {"$ref": "#/$defs/claim"}}
         _check(path_entries, schema, whole, file)
     groups.append((study.claims["extra"], f"{origin}: claims.extra"))
     for group, home in groups:
         for entry in group:
-            if entry["id"] in homes:
+            twin = next((other for other in homes if other.casefold() == entry["id"].casefold()), None)
+            if twin is not None:
                 told.append(
                     InputError(
-                        f'two claims have the id "{entry["id"]}"',
+                        f'two claims have the id "{entry["id"]}"'
+                        if twin == entry["id"]
+                        else f'the claims "{twin}" and "{entry["id"]}" share a file where case does not count',
                         file=home,
-                        found=f"the other one in {homes[entry['id']]}",
+                        found=f"the other one in {homes[twin]}",
                         todo="Give this one another id",
+                    )
+                )
+            if entry["id"].casefold() == "claims":
+                told.append(
+                    InputError(
+                        "this id is taken by the table of all claims",
+                        file=home,
+                        found=f'"{entry["id"]}"',
+                        todo="Give the claim another id",
                     )
                 )
             homes[entry["id"]] = home
@@ -644,27 +800,6 @@ def claims_table(study: Study, *, origin: str = "configuration") -> list[dict[st
     return [entry for entry in entries if not only or entry["id"] in only]
 
 
-def read_yaml(path: str | Path, shown: str | None = None) -> Any:
-    """Read a YAML file, which messages call `shown` if that is given.
-
-    Raises
-    ------
-    InputError
-        If it is not YAML; the sentence names the row.
-    """
-    import yaml
-
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise InputError(
-            f"this is not YAML ({getattr(error, 'problem', None) or error})",
-            file=path if shown is None else shown,
-            where=None if mark is None else f"row {mark.line + 1}",
-        ) from None
-
-
 def validated(value: Any, schema: Path, origin: str, root: Path | None = None) -> Any:
     """Return a copy of `value`, a mapping, with the defaults of a schema filled, if it agrees with the schema.
 
@@ -685,20 +820,25 @@ def validated(value: Any, schema: Path, origin: str, root: Path | None = None) -
         One for all violations.
     """
     whole = _schema((_ROOT if root is None else Path(root)) / schema)
+    _check_plain(value, origin)
     filled = _fill(value, whole, whole)
     _check(filled, whole, whole, origin)
     return filled
 
 
-def _read_claims(path: Path) -> Any:
-    if not path.is_file():
+def _read_claims(given: str, path: Path, origin: str) -> Any:
+    """Return what a file with claims holds."""
+    wrong = next(_unreadable(given, path, "file", "claims.file", origin, True), None)
+    if wrong is not None:
         raise InputError(
-            "this file with claims does not exist",
-            where="claims.file",
-            found=str(path.absolute()),
-            todo="Correct the path, or give claims.file: [] to judge only claims.extra",
+            wrong.what,
+            file=wrong.file,
+            where=wrong.where,
+            found=wrong.found,
+            looked_for=wrong.looked_for,
+            todo=f"{wrong.todo}, or give claims.file: [] to judge only claims.extra",
         )
-    entries = read_yaml(path)
+    entries = read_yaml(path, path.as_posix())
     if isinstance(entries, dict) and list(entries) == ["claims"]:
         entries = entries["claims"]
     return [] if entries is None else entries

@@ -6,7 +6,32 @@ import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["InputError", "faults", "nearest"]
+__all__ = ["InputError", "faults", "nearest", "visible"]
+
+_LONGEST = 500
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Return `text` with each character that cannot be seen written as its code, such as ``\u202e``.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    keep
+        Characters that stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else ascii(one)[1:-1] for one in text)
+
+
+def _told(text: str | None) -> str | None:
+    """Return a part of a sentence on one line, and cut where it would never end."""
+    if text is None:
+        return None
+    text = visible(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 50]}... ({len(text)} characters)"
 
 
 class InputError(Exception):
@@ -23,6 +48,8 @@ class InputError(Exception):
         or a key path of the configuration.
     found, expected
         What stands there and what may stand there.
+    looked_for
+        The full path of something that is not there.
     todo
         The way out: one short sentence without a full stop.
 
@@ -42,19 +69,27 @@ class InputError(Exception):
         found: str | None = None,
         expected: str | None = None,
         todo: str | None = None,
+        looked_for: str | Path | None = None,
     ) -> None:
-        self.what = what
-        self.file = None if file is None else str(file)
-        self.where = where
-        self.found = found
-        self.expected = expected
-        self.todo = todo
-        super().__init__(what, self.file, where, found, expected, todo)
+        self.what = visible(what, keep="\n")
+        self.file = _told(None if file is None else str(file))
+        self.where = _told(where)
+        self.found = _told(found)
+        self.expected = _told(expected)
+        self.todo = _told(todo)
+        self.looked_for = _told(None if looked_for is None else str(looked_for))
+        super().__init__(
+            self.what, self.file, self.where, self.found, self.expected, self.todo, self.looked_for
+        )
 
     def __str__(self) -> str:
         contrast = "; ".join(
             f"{label} {text}"
-            for label, text in (("found", self.found), ("expected", self.expected))
+            for label, text in (
+                ("looked for", self.looked_for),
+                ("found", self.found),
+                ("expected", self.expected),
+            )
             if text is not None
         )
         parts = [part for part in (self.file, self.where, self.what, contrast) if part]
@@ -66,13 +101,27 @@ class InputError(Exception):
         return sentence
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.what, self.file, self.where, self.found, self.expected, self.todo))
+        return (_rebuild, self.args)
 
 
 def _rebuild(
-    what: str, file: str | None, where: str | None, found: str | None, expected: str | None, todo: str | None
+    what: str,
+    file: str | None,
+    where: str | None,
+    found: str | None,
+    expected: str | None,
+    todo: str | None,
+    looked_for: str | None,
 ) -> InputError:
-    return InputError(what, file=file, where=where, found=found, expected=expected, todo=todo)
+    return InputError(
+        what,
+        file=file,
+        where=where,
+        found=found,
+        expected=expected,
+        todo=todo,
+        looked_for=looked_for,
+    )
 
 
 def faults(errors: Sequence[InputError]) -> InputError:

@@ -28,7 +28,10 @@ __all__ = [
 _PACKAGE = "benchmirt"
 _HOME = Path(__file__).resolve().parent
 # What these decide is words or speed, or reaches a rule as its params: editing them makes no result stale.
-_SILENT = frozenset(f"{_PACKAGE}.{name}" for name in ("config", "errors", "launch", "logs", "progress"))
+_SILENT = frozenset(
+    f"{_PACKAGE}.{name}"
+    for name in ("config", "errors", "launch", "logs", "paths", "progress", "strict_yaml")
+)
 _PACKAGES = ("arviz", "jax", "jaxlib", "numpy", "numpyro", "pandas", "scipy", "snakemake", "xarray")
 
 

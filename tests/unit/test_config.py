@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import subprocess
 import sys
@@ -161,7 +162,7 @@ def test_unknown_keys_of_a_source_depend_on_its_kind(minimal_config: Make, base:
         ({"fits": {"seeds": True}}, "fits.seeds", "true", "a whole number"),
         ({"fits": {"seeds": "ten"}}, "fits.seeds", '"ten"', "a whole number"),
         ({"fits": {"em": {"tolerance": "1e-4"}}}, "fits.em.tolerance", '"1e-4"', "0.0001"),
-        ({"fits": {"em": {"tolerance": 0}}}, "fits.em.tolerance", "0", "more than 0"),
+        ({"fits": {"em": {"tolerance": 0}}}, "fits.em.tolerance", "0", "at least 1e-09"),
         ({"fits": {"dims": 0}}, "fits.dims", "0", "at least 1"),
         ({"fits": {"engine": "SVI2"}}, "fits.engine", '"SVI2"', "one of svi, em, nuts"),
         ({"filter": {"honest": {"max_mean": 95}}}, "filter.honest.max_mean", "95", "at most 1"),
@@ -217,8 +218,8 @@ def test_several_faults_come_together(minimal_config: Make, base: Path) -> None:
 
 def test_a_missing_file_is_shown_with_its_absolute_path(minimal_config: Make, base: Path) -> None:
     text = message(minimal_config("data/respones.csv", items="items.csv"), base)
-    assert f"sources[0].responses: this file does not exist: found {base / 'data/respones.csv'}." in text
-    assert f"sources[0].items: this file does not exist: found {base / 'items.csv'}." in text
+    assert f"sources[0].responses: this file does not exist: looked for {base / 'data/respones.csv'}." in text
+    assert f"sources[0].items: this file does not exist: looked for {base / 'items.csv'}." in text
     config.load(minimal_config("data/respones.csv"), base, check_files=False)
 
 
@@ -314,7 +315,11 @@ def test_claim_ids_are_unique(minimal_config: Make, base: Path, claim: dict[str,
 
 def test_claims_files_that_cannot_be_read(minimal_config: Make, base: Path) -> None:
     text = message(minimal_config(claims={"file": ["no.yaml"]}), base)
-    assert f"claims.file: this file with claims does not exist: found {base / 'no.yaml'}." in text
+    assert f"claims.file: this file does not exist: looked for {base / 'no.yaml'}." in text
+    assert "claims.file: []" in text
+    (base / "folder").mkdir()
+    text = message(minimal_config(claims={"file": ["folder"]}), base)
+    assert f"claims.file: this is a folder and not a file: looked for {base / 'folder'}." in text
     (base / "bad.yaml").write_text("- id: A\n  kind: [count\n")
     text = message(minimal_config(claims={"file": ["bad.yaml"]}), base)
     assert "bad.yaml: row 3: this is not YAML" in text
@@ -348,3 +353,204 @@ def test_importing_is_light() -> None:
     code = f"import sys, benchmirt.config; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# -- what no schema can say
+
+
+@pytest.mark.parametrize(
+    ("key", "found", "todo"),
+    [(1, "1", '"1"'), (True, "true", '"true"'), (None, "nothing", "before the colon"), (0.5, "0.5", '"0.5"')],
+    ids=str,
+)
+@pytest.mark.parametrize("where", ["dimensions.anchors", "fits", "sources[0].options", "sources[0].columns"])
+def test_keys_are_texts(
+    minimal_config: Make, base: Path, where: str, key: object, found: str, todo: str
+) -> None:
+    raw = minimal_config(dimensions={"anchors": {}}, fits={}, options={}, columns={})
+    level: Any = raw["sources"][0] if where.startswith("sources") else raw
+    for part in where.removeprefix("sources[0].").split("."):
+        level = level[part]
+    level[key] = 1
+    text = message(raw, base)
+    assert f"configuration: {where}: a key is not a text: found {found}" in text
+    assert todo in text
+
+
+def test_the_claims_of_the_study_have_texts_as_keys(
+    minimal_config: Make, base: Path, claim: dict[str, Any]
+) -> None:
+    claim["parts"][0]["select"][7] = "x"
+    text = message(minimal_config(claims={"file": [], "extra": [claim]}), base)
+    assert "claims.extra[0].parts[0].select: a key is not a text: found 7" in text
+
+
+def test_a_value_that_contains_itself(minimal_config: Make, base: Path) -> None:
+    raw = minimal_config(models={})
+    raw["models"]["include"] = raw["models"]
+    assert "configuration: a value contains itself" in message(raw, base)
+
+
+def numbers(schema: dict[str, Any], path: tuple[str, ...] = ()) -> Any:
+    """Yield the path and schema of every number below the keys of a schema."""
+    for key, part in schema.get("properties", {}).items():
+        yield from numbers(part, (*path, key))
+        kinds = part.get("type", "")
+        if "number" in kinds or "integer" in kinds:
+            yield (*path, key), part
+
+
+def test_every_number_has_a_least_and_a_greatest_value(repository: Path) -> None:
+    schema = json.loads((repository / "workflow/schemas/config.schema.json").read_text())
+    whole = {"properties": {**schema["properties"], "$defs": {"properties": schema["$defs"]}}}
+    found = dict(numbers(whole))
+    assert len(found) >= 20
+    constants = [path for path in found if path[-1] == "value"]  # of a column: any
+    assert [path for path, part in found.items() if not {"minimum", "maximum"} <= set(part)] == constants
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 10**30, -1, 1e308], ids=str)
+@pytest.mark.parametrize(
+    "where",
+    [
+        *("fits.svi.steps", "fits.svi.learning_rate", "fits.em.tolerance", "fits.nuts.draws", "fits.seeds"),
+        *("fits.priors.tau_scale", "filter.min_observed", "filter.honest.min_mean", "dimensions.bootstrap"),
+    ],
+)
+def test_numbers_that_cannot_be_are_told_once_by_their_key(
+    minimal_config: Make, base: Path, where: str, value: float
+) -> None:
+    raw = minimal_config()
+    *above, last = where.split(".")
+    level = raw
+    for part in above:
+        level = level.setdefault(part, {})
+    level[last] = value
+    text = message(raw, base)
+    assert text.startswith(f"configuration: {where}: found ")
+    assert "\n" not in text
+    assert len(text) < 150
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "todo"),
+    [
+        ({"title": 7}, "title", 'Put it into quotes: "7"'),
+        ({"models": {"include": [True]}}, "models.include[0]", 'Put it into quotes: "true"'),
+        ({"claims": {"file": "a.yaml"}}, "claims.file", "Write it as a list: [a.yaml]"),
+    ],
+)
+def test_the_way_out_of_a_wrong_type(
+    minimal_config: Make, base: Path, change: dict[str, Any], where: str, todo: str
+) -> None:
+    text = message(minimal_config(**change), base)
+    assert f"configuration: {where}: found " in text
+    assert todo in text
+
+
+def test_whole_floats_are_signs(minimal_config: Make, base: Path) -> None:
+    study = config.load(minimal_config(dimensions={"anchors": {"a": -1.0}}), base)
+    assert str(study.dimensions["anchors"]["a"]) == "-1"
+
+
+# -- paths and names
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ("taken", "this is a file, so that no folder can be made there"),
+        ("taken/below", "this is a file, so that no folder can be made there"),
+        ("a{b}", 'holds "{"'),
+        ("<a>", 'holds "<"'),
+        ("a\nb", "U+000A, control character"),
+        ("a\u202eb", "U+202E, right-to-left override"),
+        ("a/ b", "begins or ends with a space"),
+        ("~/a", '"~" is not filled in here'),
+        ("$HOME/a", '"$" is not filled in here'),
+        ("s3://a/b", "an address and not a path"),
+        ("/", "the root of the file system"),
+        ("x" * 300, "longer than 255 bytes"),
+        ("x/" * 2000, "longer than 3500 bytes"),
+    ],
+)
+def test_results_folders_that_cannot_be(minimal_config: Make, base: Path, results: str, words: str) -> None:
+    (base / "taken").write_text("")
+    text = message(minimal_config(results=results), base)
+    assert text.startswith("configuration: results: ")
+    assert words in text
+    assert text.isprintable()
+    assert not (base / "taken").is_dir()
+
+
+def test_results_folders_that_can_be(minimal_config: Make, base: Path) -> None:
+    for given, plain in (("./a//b/", "a/b"), ("a b", "a b"), ("//x", "/x"), ("a/../c", "c"), ("é", "é")):
+        assert config.load(minimal_config(results=given), base).results == plain
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "words"),
+    [
+        ({"items": "folder.csv"}, "sources[0].items", "this is a folder and not a file: looked for"),
+        ({"items": "a{b}.csv"}, "sources[0].items", 'the path holds "{"'),
+        ({"models_file": "a\n.csv"}, "sources[0].models", "U+000A"),
+        ({"items": "x" * 300 + ".csv"}, "sources[0].items", "longer than 255 bytes"),
+        ({"items": "pipe.csv"}, "sources[0].items", "not an ordinary file"),
+        ({"items": "i.csv\n"}, "sources[0].items", "the path of a .csv"),
+    ],
+)
+def test_files_that_cannot_be_read(
+    minimal_config: Make, base: Path, change: dict[str, Any], where: str, words: str
+) -> None:
+    (base / "folder.csv").mkdir()
+    os.mkfifo(base / "pipe.csv")
+    text = message(minimal_config(**change), base)
+    assert f"configuration: {where}: " in text
+    assert words in text
+    assert "\n" not in text
+
+
+def test_folders_that_are_files(base: Path) -> None:
+    raw = {
+        "study": "test",
+        "sources": [{"name": "a", "kind": "leaderboard", "folder": "responses.csv"}],
+        "claims": {"file": []},
+    }
+    text = message(raw, base)
+    assert f"sources[0].folder: this is a file and not a folder: looked for {base / 'responses.csv'}." in text
+
+
+@pytest.mark.parametrize("name", ["a\n", "a" * 101, "a/b", "", "é"])
+def test_names_that_become_paths(minimal_config: Make, base: Path, claim: dict[str, Any], name: str) -> None:
+    raw = minimal_config(study=name, claims={"file": [], "extra": [{**claim, "id": name}]})
+    raw["sources"][0]["name"] = name
+    text = message(raw, base)
+    assert "study: found" in text
+    assert "sources[0].name: found" in text
+    raw = minimal_config(claims={"file": [], "extra": [{**claim, "id": name}]})
+    assert "claims.extra[0].id: found" in message(raw, base)
+
+
+def test_names_that_differ_in_case_only(minimal_config: Make, base: Path, claim: dict[str, Any]) -> None:
+    raw = minimal_config()
+    raw["sources"] = [{**raw["sources"][0], "name": name} for name in ("a", "b", "A")]
+    text = message(raw, base)
+    assert 'sources[2].name: another source is called "a"' in text
+    assert "found A" in text
+    assert "sources[1]" not in text
+    raw = minimal_config(claims={"file": [], "extra": [claim, {**claim, "id": "m1"}]})
+    assert 'claims.extra: the claims "M1" and "m1" share a file' in message(raw, base)
+
+
+def test_a_claim_is_not_called_as_the_table_of_claims(
+    minimal_config: Make, base: Path, claim: dict[str, Any]
+) -> None:
+    raw = minimal_config(claims={"file": [], "extra": [{**claim, "id": "Claims"}]})
+    assert 'claims.extra: this id is taken by the table of all claims: found "Claims"' in message(raw, base)
+
+
+def test_titles_can_be_seen(minimal_config: Make, base: Path) -> None:
+    assert config.load(minimal_config(title="A title\n"), base).title == "A title"
+    text = message(minimal_config(title="a\u202eb", report={"title": "c\x07"}), base)
+    assert "title: the title holds a character that cannot be seen: found U+202E" in text
+    assert "report.title: the title holds a character that cannot be seen: found U+0007" in text

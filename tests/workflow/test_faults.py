@@ -55,6 +55,35 @@ def test_a_configuration_that_is_not_yaml_is_refused(workflow: Workflow, tmp_pat
     assert not (tmp_path / "results").exists()
 
 
+FILES: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "empty": (b"", ("config.yaml", "found nothing")),
+    "a list": (b"- study: tiny\n", ("config.yaml", "found a list")),
+    "a tab": (b"study: tiny\nfits:\n\tseeds: 3\n", ("config.yaml", "row 3", "spaces")),
+    "not UTF-8": (b"study: tiny\ntitle: \xe9\n", ("config.yaml", "row 2", "UTF-8")),
+    "a key twice": (b"study: tiny\ntitle: a\nstudy: b\n", ("config.yaml", "row 3", '"study", as in row 1')),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_configuration_that_is_no_mapping_is_refused(case: str, workflow: Workflow, tmp_path: Path) -> None:
+    content, words = FILES[case]
+    (tmp_path / "config.yaml").write_bytes(content)
+    refused(workflow.call(tmp_path, "-n"), *words)
+
+
+def test_a_configuration_from_elsewhere_names_no_key_twice(workflow: Workflow, tmp_path: Path) -> None:
+    write_study(tmp_path)
+    path = tmp_path / "mine.yaml"
+    path.write_text((tmp_path / "config.yaml").read_text() + "title: another\n")
+    refused(workflow.call(tmp_path, "-n", "--configfile", str(path)), "mine.yaml", '"title", as in row 2')
+
+
+def test_results_that_are_a_file_are_refused(workflow: Workflow, tmp_path: Path) -> None:
+    write_config(tmp_path, {**write_study(tmp_path), "results": "first.csv/results"})
+    refused(workflow.call(tmp_path), "config.yaml: results", "first.csv", "a file")
+    assert (tmp_path / "first.csv").is_file()
+
+
 def spoil_value(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.astype(object)
     frame.iloc[3, 2] = 2

@@ -22,10 +22,19 @@ def or_stop(function, *arguments, **options):
         raise SystemExit(f"Error: {fault}") from None
 
 
+def read(file):
+    """Stop at what YAML would pass over in silence, such as a key that stands twice."""
+    or_stop(studies.read_mapping, file, os.path.relpath(file))
+
+
+for file in workflow.configfiles:
+    read(file)
+
+
 # A configuration that names its sources is a whole study. Any other is laid over the config.yaml of the working
 # directory, and where that names none either, both over the one of this workflow.
-if "sources" not in config and Path("config.yaml").is_file():
-    or_stop(studies.read_yaml, "config.yaml")
+if "sources" not in config and Path("config.yaml").exists():
+    read("config.yaml")
 
     configfile: "config.yaml"
 
