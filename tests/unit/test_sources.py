@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmirt import config, outcomes, sources
@@ -155,9 +159,13 @@ def test_parquet_gaps_and_integer_ids(tmp_path: Path, minimal_config: Make) -> N
         ("-1", "Correct the value"),
         ("0.5", "what counts as 1"),
         ("yes", "Correct the value"),
-        ("true", "Correct the value"),
-        ("NA", "Correct the value"),
-        (" 1", "Correct the value"),
+        ("true", "Write 1 for true and 0 for false"),
+        ("FALSE", "Write 1 for true and 0 for false"),
+        ("NA", "Leave the cell empty"),
+        ("nan", "Leave the cell empty"),
+        ("None", "Leave the cell empty"),
+        (" 1", "Remove the spaces"),
+        (" ", "Remove the spaces"),
         ("1.00", "Correct the value"),
         ("inf", "Correct the value"),
     ],
@@ -225,6 +233,10 @@ def test_a_question_id_that_is_empty_or_has_spaces(fault: Fault) -> None:
         (",question_id,m,n", ["row 1, column 1", "no name"]),
         ("question_id,m, n,o", ["row 1, column 3", 'found " n"; expected "n"']),
         ("item,m,n,o", ["row 1", 'no column "question_id"', '"item"']),
+        ("Question ID,m,n,o", ["row 1", 'Rename "Question ID" to question_id']),
+        ("question_id,m,n,", ["row 1, column 4", "no name", "the comma that ends each row"]),
+        ("question_id,m, ,o", ["row 1, column 3", "no name"]),
+        ("Unnamed: 0,question_id,m,n", ["row 1, column 1", '"Unnamed: 0"', "index=False"]),
         ("question_id;m;n;o", ["row 1", "separated by semicolons"]),
         ("question_id\tm\tn\to", ["row 1", "separated by tabs"]),
         ("model,q1,q2,q3", ['row 1, column "model"', "transpose"]),
@@ -253,6 +265,16 @@ def test_headers_that_are_wrong(fault: Fault, header: str, parts: list[str]) -> 
         (b"PAR1" + b"\0" * 40, ["a Parquet file", "ends in .parquet"]),
         (gzip.compress(GOOD.encode(), mtime=0), ["gzip-compressed", "ends in .csv.gz"]),
         (GOOD.encode("utf-16"), ["UTF-16", "Save it as UTF-8"]),
+        (GOOD.encode("utf-16-le"), ["UTF-16", "Save it as UTF-8"]),
+        (GOOD.encode("utf-16-be"), ["UTF-16", "Save it as UTF-8"]),
+        (GOOD.encode("utf-32"), ["UTF-32", "Save it as UTF-8"]),
+        (GOOD.replace("\n", "\r").encode(), ["row 1", "the old Macintosh way"]),
+        (b'"question_id";"m"\n"q";"1"\n', ["row 1", "separated by commas"]),
+        (b'{"question_id": ["q1"]}', ["row 1", "seems to be JSON"]),
+        (b"BZh91AY&SY", ["bzip2-compressed data"]),
+        (b"\xfd7zXZ\x00", ["xz-compressed data"]),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ["an old spreadsheet"]),
+        (b"/annex/objects/SHA256E-s1--a.csv\n", ["git-annex pointer", "git annex get"]),
         (b"<!DOCTYPE html><html>", ["a web page"]),
         (b"version https://git-lfs.github.com/spec/v1\n", ["Git LFS pointer", "git lfs pull"]),
         ("question_id,m\nq1,1\nqé,0\n".encode("latin-1"), ["row 3, byte 2", "not UTF-8", "0xe9"]),
@@ -277,6 +299,20 @@ def test_gzip_files_that_are_cut_off_damaged_or_none(fault: Fault) -> None:
     text = fault(bytes(broken), "r.csv.gz")
     assert text.startswith("r.csv.gz: ")
     assert "not gzip-compressed" in fault(GOOD, "r.csv.gz")
+
+
+@pytest.mark.parametrize("name", ["r.csv.gz", "r.parquet"])
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
+        (b"<!DOCTYPE html>", "a web page"),
+    ],
+)
+def test_what_stands_in_for_a_file_is_told(fault: Fault, name: str, content: bytes, found: str) -> None:
+    text = fault(content, name)
+    assert text.startswith(f"{name}: found ")
+    assert found in text
 
 
 def test_parquet_files_that_are_none(fault: Fault) -> None:
@@ -523,3 +559,136 @@ def test_columns_that_mean_something_else_are_left_alone(read: Read) -> None:
     mapped = "question_id,benchmark,categry\nq1,A,x\nq2,A,x\nq3,A,y\n"
     facts = read(GOOD, items=mapped, columns={"category": "categry"}).item_facts
     assert list(facts["category"]) == ["x", "x", "y"]
+
+
+# -- what cannot be seen, and columns of Parquet files
+
+
+@pytest.mark.parametrize("odd", ["\x07", "\t", "\u200b", "\u202e", "\ufeff", "\xa0"], ids=ascii)
+def test_names_can_be_seen(fault: Fault, odd: str) -> None:
+    code = f"found U+{ord(odd):04X}, "
+    text = fault(f"question_id,a,b\nq1,1,0\nq{odd}2,0,1\n")
+    assert 'r.csv: row 3, column "question_id": a name holds a character that cannot be seen' in text
+    assert code in text
+    text = fault(f"question_id,a,b{odd}c\nq1,1,0\n")
+    assert "r.csv: row 1, column 3: a name holds a character that cannot be seen" in text
+    assert code in text
+    assert text.isprintable()
+
+
+@pytest.mark.parametrize("column", ["benchmark", "category", "testlet", "scored_as"])
+def test_facts_can_be_seen(fault: Fault, column: str) -> None:
+    items = f"question_id,{column}\nq1,x\nq2,y\u202ez\nq3,x\n"
+    text = fault(GOOD, items=items)
+    assert f'items.csv: row 3, column "{column}": a text holds a character that cannot be seen' in text
+    assert "found U+202E, right-to-left override" in text
+
+
+def test_names_and_groups_in_two_unicode_forms(fault: Fault) -> None:
+    one, two = "\u00e9", "e\u0301"
+    text = fault(f"question_id,a\n{one},1\nq,1\n{two},0\n")
+    assert 'r.csv: row 4, column "question_id": the name looks like that of row 2' in text
+    assert "r.csv: row 1, column 3: the name looks like" in fault(f"question_id,{one},{two}\nq,1,0\n")
+    text = fault(f"question_id,a\n{one},1\n", items=f"question_id,benchmark\n{two},x\n")
+    assert 'r.csv: row 2, column "question_id": this item has no row in items.csv' in text
+    assert "same Unicode form (NFC)" in text
+    text = fault(GOOD, items=f"question_id,benchmark\nq1,{one}\nq2,x\nq3,{two}\n")
+    assert 'items.csv: row 4, column "benchmark": the text looks like that of row 2' in text
+
+
+@pytest.mark.parametrize("word", ["nan", "None", "NA", "NULL", "<NA>"])
+def test_groups_are_not_called_as_missing_values(fault: Fault, word: str) -> None:
+    text = fault(GOOD, items=f"question_id,benchmark\nq1,x\nq2,{word}\nq3,x\n")
+    assert f'items.csv: row 3, column "benchmark": found "{word}"; expected a benchmark' in text
+    text = fault(GOOD, models_file=f"model,lineage\na/x@fp8,x\nb c,{word}\nd,{word}\n")
+    assert f'models.csv: row 3, column "lineage": found "{word}"; expected a lineage' in text
+
+
+@pytest.mark.parametrize("size", ["7_0", "\u0667", "1e30", "7000000000", "1e400", "-1", "0", "inf", "7B"])
+def test_sizes_are_billions(fault: Fault, size: str) -> None:
+    text = fault(GOOD, models_file=f"model,size_b\na/x@fp8,7\nb c,{size}\nd,\n")
+    assert f'models.csv: row 3, column "size_b": found "{size}"; expected a number of billions' in text
+
+
+def test_truth_values_as_pandas_writes_them(read: Read) -> None:
+    items = "question_id,inverted\nq1,1.0\nq2,0.0\nq3,TRUE\n"
+    assert read(GOOD, items=items).item_facts["inverted"].tolist() == [True, False, True]
+
+
+CELLS: dict[str, tuple[pa.Array, list[int] | str]] = {
+    "huge": (pa.array([1, 2**60 + 1]), 'found "1152921504606846977" for "y"'),
+    "huge unsigned": (pa.array([1, 2**64 - 1], pa.uint64()), 'found "18446744073709551615" for "y"'),
+    "decimal": (pa.array([Decimal("1.00"), Decimal(0)]), [1, 0]),
+    "decimal with a gap": (pa.array([None, Decimal(0)], pa.decimal256(50, 2)), [-1, 0]),
+    "nearly one": (pa.array([Decimal(1), Decimal("1." + "0" * 30 + "1")]), 'found "1.0000000000'),
+    "text view": (pa.array(["1", None], pa.string_view()), [1, -1]),
+    "dictionary": (pa.array([1, 0]).dictionary_encode(), [1, 0]),
+    "infinite": (pa.array([1.0, float("inf")]), 'found "inf" for "y"'),
+    "time": (pa.array([1, 0], pa.timestamp("us")), "found timestamp[us]"),
+    "bytes": (pa.array([b"1", b"0"]), "found binary"),
+    "list": (pa.array([[1], [0]]), "found list"),
+    "mapping": (pa.array([{"a": 1}, {"a": 0}]), "found struct"),
+}
+
+
+@pytest.mark.parametrize("case", CELLS)
+def test_parquet_cells_of_every_type(tmp_path: Path, minimal_config: Make, case: str) -> None:
+    column, expected = CELLS[case]
+    pq.write_table(pa.table({"question_id": ["x", "y"], "m": column}), tmp_path / "r.parquet")
+    study = config.load(minimal_config("r.parquet"), tmp_path)
+    if isinstance(expected, list):
+        assert table.read(study.sources[0], study).outcome[:, 0].tolist() == expected
+        return
+    with pytest.raises(InputError) as caught:
+        table.read(study.sources[0], study)
+    assert "r.parquet: row " in str(caught.value)
+    assert 'column "m": ' in str(caught.value)
+    assert expected in str(caught.value)
+
+
+FACTS: dict[str, tuple[pa.Array, str | list[str]]] = {
+    "huge": (pa.array([2**60 + 1, 4]), ["1152921504606846977", "4"]),
+    "whole": (pa.array([4.0, None]), ["4", ""]),
+    "large": (pa.array([1e300, 1e15]), ["1e+300", "1000000000000000"]),
+    "single": (pa.array([0.1, 7.5], pa.float32()), ["0.1", "7.5"]),
+    "decimal": (pa.array([Decimal("4.50"), None]), ["4.50", ""]),
+    "truth": (pa.array([True, None]), ["true", ""]),
+    "dictionary": (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
+    "date": (pa.array([date(2024, 5, 1), None]), ["2024-05-01", ""]),
+    "midnight": (
+        pa.array([datetime(2024, 5, 1), datetime(2024, 5, 1, 12)]),
+        ["2024-05-01", "2024-05-01 12:00:00"],
+    ),
+    "zone": (pa.array([0, None], pa.timestamp("us", "Europe/Nowhere")), ["1970-01-01", ""]),
+    "nothing": (pa.nulls(2), ["", ""]),
+    "too late": (pa.array([2**62, 0], pa.timestamp("us")), "timestamp[us]"),
+    "bytes": (pa.array([b"a", b"b"]), "binary"),
+    "list": (pa.array([["a"], ["b"]]), "list<element: string>"),
+    "mapping": (pa.array([{"a": 1}, {"a": 0}]), "struct<a: int64>"),
+}
+
+
+@pytest.mark.parametrize("case", FACTS)
+def test_parquet_facts_of_every_type(tmp_path: Path, minimal_config: Make, case: str) -> None:
+    column, expected = FACTS[case]
+    (tmp_path / "r.csv").write_text("question_id,m,n\nx,1,0\ny,0,1\n")
+    facts = {"question_id": ["x", "y"], "benchmark": ["b", "b"], "testlet": column}
+    pq.write_table(pa.table(facts), tmp_path / "items.parquet")
+    study = config.load(minimal_config("r.csv", items="items.parquet"), tmp_path)
+    if isinstance(expected, list):
+        found = table.read(study.sources[0], study).item_facts["testlet"]
+        assert found.fillna("").tolist() == expected
+        return
+    with pytest.raises(InputError) as caught:
+        table.read(study.sources[0], study)
+    text = str(caught.value)
+    assert 'items.parquet: row 1, column "testlet": the column holds neither texts nor numbers' in text
+    assert f"found the type {expected}" in text
+
+
+def test_columns_that_nobody_asks_for_may_hold_anything(tmp_path: Path, minimal_config: Make) -> None:
+    (tmp_path / "r.csv").write_text("question_id,m,n\nx,1,0\n")
+    facts = {"question_id": ["x"], "benchmark": ["b"], "embedding": [[0.5, 0.25]]}
+    pq.write_table(pa.table(facts), tmp_path / "items.parquet")
+    study = config.load(minimal_config("r.csv", items="items.parquet"), tmp_path)
+    assert table.read(study.sources[0], study).item_facts["benchmark"].tolist() == ["b"]

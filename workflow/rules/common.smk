@@ -27,7 +27,7 @@ def read(file):
     or_stop(studies.read_mapping, file, os.path.relpath(file))
 
 
-for file in workflow.configfiles:
+for file in [] if workflow.modifier.is_module else workflow.configfiles:
     read(file)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmirt.errors import InputError, nearest
+from benchmirt.ids import code_point, lookalike, unseen
 from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS
 from benchmirt.sources.reading import Sheet
 
@@ -18,7 +19,11 @@ __all__ = ["Facts", "model_facts", "strings"]
 
 _ALIASES = {"subcategory_one": ("subcategory",), "domain_superset": ("domain",)}
 _NEARLY = 0.8  # likeness of two names, in difflib's ratio
-_TRUTH = {"1": True, "true": True, "0": False, "false": False}
+_TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LARGEST = 1e6  # billions of parameters; a larger number is not in billions
+_NOTHING = frozenset({"nan", "NaN", "None", "NULL", "null", "NA", "N/A", "<NA>", "#N/A", "NaT"})
+_GROUPS = frozenset({"benchmark", "category", "testlet", "canonical", "publisher", "family", "lineage"})
 
 
 def _words(spec: Any) -> Iterable[str]:
@@ -70,6 +75,7 @@ class Facts:
             self.fields = [sheet.fields[order[name]] if name in order else blank for name in names]
             self.numbers = [sheet.numbers[order[name]] if name in order else 0 for name in names]
             self.file = sheet.file
+        self.sheet = sheet
         self.given = sheet is not None
         self.asked = asked
         self.place = place
@@ -104,15 +110,73 @@ class Facts:
         return column
 
     def texts(self, name: str) -> list[str | None]:
-        """Return the fact called `name` as texts, None where it is not given."""
+        """Return the fact called `name` as texts, None where it is not given.
+
+        Raises
+        ------
+        InputError
+            If a text holds what cannot be seen, or a group is called as software writes a missing value.
+        """
+        values = self._texts(name)
+        for place, value in enumerate(values):
+            if value is None:
+                continue
+            odd = unseen(value)
+            if odd is not None:
+                raise InputError(
+                    "a text holds a character that cannot be seen",
+                    file=self.file,
+                    where=f'row {self.numbers[place]}, column "{self.column_of(name)}"',
+                    found=f'{code_point(odd)}, in "{value}"',
+                    todo="Remove the character",
+                )
+            if self.given and name in _GROUPS and value in _NOTHING:
+                raise InputError(
+                    "",
+                    file=self.file,
+                    where=f'row {self.numbers[place]}, column "{self.column_of(name)}"',
+                    found=f'"{value}"',
+                    expected=f"a {name}, or an empty cell where there is none",
+                    todo=f'Empty the cell, or choose another name if it is really called "{value}"',
+                )
+        if self.given and name in _GROUPS:
+            self._refuse_lookalikes(name, values)
+        return values
+
+    def _refuse_lookalikes(self, name: str, values: Sequence[str | None]) -> None:
+        """Stop at two groups whose names differ in their Unicode form only."""
+        places: dict[str, int] = {}
+        for place, value in enumerate(values):
+            if value is not None:
+                places.setdefault(value, place)
+        groups = list(places)
+        alike = lookalike(groups)
+        if alike is None:
+            return
+        first, second = (groups[number] for number in alike)
+        raise InputError(
+            f"the text looks like that of row {self.numbers[places[first]]}, written in another Unicode form",
+            file=self.file,
+            where=f'row {self.numbers[places[second]]}, column "{self.column_of(name)}"',
+            found=f'"{second}"',
+            todo="Write it in the same form (NFC) in both rows",
+        )
+
+    def _texts(self, name: str) -> list[str | None]:
         if name in self.asked:
             asked = self.asked[name]
             return self._first(name, asked if isinstance(asked, list) else [asked])
         for own in (name, *_ALIASES.get(name, ())):
             if own in self.header:
-                index = self.header.index(own)
-                return [row[index].strip() or None for row in self.fields]
+                return [value or None for value in self._column(own)]
         return [None] * len(self.fields)
+
+    def _column(self, name: str) -> list[str]:
+        """Return a column of the file, without spaces around its texts."""
+        if self.sheet is not None and name in self.sheet.unreadable:
+            self.sheet.column(name)  # raises
+        index = self.header.index(name)
+        return [row[index].strip() for row in self.fields]
 
     def _first(self, name: str, specs: Sequence[Any]) -> list[str | None]:
         found: list[str | None] = [None] * len(self.fields)
@@ -142,8 +206,7 @@ class Facts:
                 found=", ".join(self.header[:8]) + (", ..." if len(self.header) > 8 else ""),
                 todo=f'Did you mean "{near}"?' if near else "Name one of these",
             )
-        index = self.header.index(column)
-        values = [row[index].strip() for row in self.fields]
+        values = self._column(column)
         pattern = spec.get("pattern")
         if pattern is None:
             return [(constant if value and constant is not None else value) or None for value in values]
@@ -188,13 +251,12 @@ def _converted(text: str, kind: str) -> float | int | bool | None:
     """Return `text` as a number of options, a size or a truth value; None if it is none."""
     if kind == "truth":
         return _TRUTH.get(text.lower())
-    try:
-        number = float(text)
-    except ValueError:
+    if _NUMBER.fullmatch(text) is None:
         return None
+    number = float(text)
     if kind == "options":
         return int(number) if number.is_integer() and 2 <= number <= 1000 else None
-    return number if 0.0 < number < float("inf") else None
+    return number if 0.0 < number <= _LARGEST else None
 
 
 def strings(values: Iterable[str | None]) -> pd.Series:
@@ -214,7 +276,7 @@ def model_facts(facts: Facts, models: Sequence[str]) -> pd.DataFrame:
     for name, kind in MODEL_FACTS.items():
         if kind == "str" and name not in columns:
             columns[name] = strings(facts.texts(name))
-    sizes = facts.typed("size_b", "size", "a number of billions of parameters above 0, or nothing")
+    sizes = facts.typed("size_b", "size", "a number of billions of parameters, up to 1,000,000, or nothing")
     columns["size_b"] = np.array([np.nan if size is None else size for size in sizes], dtype=np.float64)
     columns["reasoning"] = pd.array(facts.typed("reasoning", "truth", "true or false"), dtype="boolean")
     frame = pd.DataFrame({name: columns[name] for name in MODEL_FACTS})

@@ -9,27 +9,36 @@ from __future__ import annotations
 import codecs
 import csv
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from gzip import BadGzipFile, GzipFile
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmirt.errors import InputError
+from benchmirt import paths
+from benchmirt.errors import InputError, nearest
+from benchmirt.ids import code_point, lookalike, unseen
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Sheet", "batches", "check_header", "read_sheet", "rows", "text_of"]
+__all__ = ["Sheet", "batches", "check_header", "check_names", "read_sheet", "rows", "texts_of"]
 
 _IMPOSTORS = (
     (b"\x1f\x8b", "gzip-compressed data", "Give the file a name that ends in .csv.gz"),
     (b"PAR1", "a Parquet file", "Give the file a name that ends in .parquet"),
     (b"PK\x03\x04", "a ZIP archive or a spreadsheet", "Save it as CSV"),
+    (b"\xff\xfe\0\0", "UTF-32 text", "Save it as UTF-8"),
     (b"\xff\xfe", "UTF-16 text", "Save it as UTF-8"),
     (b"\xfe\xff", "UTF-16 text", "Save it as UTF-8"),
     (b"\x28\xb5\x2f\xfd", "Zstandard-compressed data", "Decompress it, or compress it with gzip"),
+    (b"BZh", "bzip2-compressed data", "Decompress it, or compress it with gzip"),
+    (b"\xfd7zXZ", "xz-compressed data", "Decompress it, or compress it with gzip"),
+    (b"7z\xbc\xaf", "a 7-Zip archive", "Unpack it"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet", "Save it as CSV"),
+    (b"/annex/objects/", "a git-annex pointer instead of the data", "Run git annex get"),
+    (b"../.git/annex/", "a git-annex pointer instead of the data", "Run git annex get"),
     (b"version https://git-lfs", "a Git LFS pointer instead of the data", "Run git lfs pull"),
     (b"<!doctype html", "a web page", "Download the file itself"),
     (b"<html", "a web page", "Download the file itself"),
@@ -50,25 +59,45 @@ class Sheet:
         A list of texts per row, as long as the header.
     numbers
         The row number of each.
+    unreadable
+        Columns that hold neither texts nor numbers, and what they hold.
     """
 
     file: str
     header: tuple[str, ...]
     fields: list[list[str]]
     numbers: list[int]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> list[str]:
-        """Return one column."""
+        """Return one column.
+
+        Raises
+        ------
+        InputError
+            If it holds neither texts nor numbers.
+        """
+        if name in self.unreadable:
+            raise InputError(
+                "the column holds neither texts nor numbers",
+                file=self.file,
+                where=f'row {self.numbers[0]}, column "{name}"',
+                found=f"the type {self.unreadable[name]}",
+                expected="texts, numbers or truth values",
+                todo="Write the column as texts",
+            )
         place = self.header.index(name)
         return [row[place] for row in self.fields]
 
 
-def _recognise(head: bytes, file: str) -> None:
+def _recognise(head: bytes, file: str, expected: str = "a CSV file") -> None:
     """Raise if the first bytes are those of something else than text."""
     for magic, what, todo in _IMPOSTORS:
         if head.lower().startswith(magic.lower()):
-            raise InputError("", file=file, found=what, expected="a CSV file", todo=todo)
-    if b"\0" in head:
+            raise InputError("", file=file, found=what, expected=expected, todo=todo)
+    if b"\0" in head and b"" in (head[::2].strip(b"\0"), head[1::2].strip(b"\0")):
+        raise InputError("", file=file, found="UTF-16 text", expected=expected, todo="Save it as UTF-8")
+    if b"\0" in head and expected == "a CSV file":
         try:
             codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
@@ -78,20 +107,24 @@ def _recognise(head: bytes, file: str) -> None:
 
 
 def _open(path: Path, file: str) -> BufferedReader | GzipFile:
-    if not path.is_file():
-        raise InputError("this file does not exist", file=file, found=str(path.absolute()))
+    gone = paths.absent(path, "file")
+    if gone is not None:
+        raise InputError(gone.what, file=file, looked_for=gone.looked_for, todo=gone.todo)
     with open(path, "rb") as stream:
         head = stream.read(512)
     if not head:
         raise InputError("the file is empty", file=file, todo="It needs a header and rows")
     if path.name.endswith(".gz"):
         if not head.startswith(b"\x1f\x8b"):
+            _recognise(head, file, "a gzip-compressed CSV file")
             raise InputError(
                 "the name ends in .gz but the content is not gzip-compressed",
                 file=file,
                 todo="Compress the file or drop .gz from its name",
             )
         return GzipFile(path, "rb")
+    if path.name.endswith(".parquet") and not head.startswith(b"PAR1"):
+        _recognise(head, file, "a Parquet file")
     return open(path, "rb")
 
 
@@ -155,12 +188,7 @@ def rows(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
             try:
                 fields = next(reader, None)
             except csv.Error as error:
-                raise InputError(
-                    f"the row cannot be split into fields ({error})",
-                    file=file,
-                    where=f"row {start}",
-                    todo="Check its quotation marks",
-                ) from None
+                raise _unsplit(str(error), file, start) from None
             if fields is None:
                 break
             number, start = start, reader.line_num + 1
@@ -182,21 +210,87 @@ def rows(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
             raise InputError("the file is empty", file=file, todo="It needs a header and rows")
 
 
+def _unsplit(error: str, file: str, number: int) -> InputError:
+    """Tell why a row cannot be split into fields, and the likely way out."""
+    todo = "Check its quotation marks"
+    if "new-line character" in error:
+        error, todo = (
+            "its lines end in the old Macintosh way",
+            "Save it with the line ends of Unix or Windows",
+        )
+    elif number == 1 and "expected after" in error:
+        todo = "Fields are separated by commas; check the quotation marks too"
+    return InputError(
+        f"the row cannot be split into fields ({error})", file=file, where=f"row {number}", todo=todo
+    )
+
+
+def check_names(names: Sequence[str], file: str, where: Callable[[int], str]) -> None:
+    """Check that names can be seen, and can be told apart.
+
+    Parameters
+    ----------
+    names
+        The names.
+    file
+        The file in messages.
+    where
+        Gives the place of a name in it.
+
+    Raises
+    ------
+    InputError
+        If a name holds a character that cannot be seen or that turns the order of others; if two names differ
+        in their Unicode form only.
+    """
+    for place, name in enumerate(names):
+        odd = unseen(name)
+        if odd is not None:
+            raise InputError(
+                "a name holds a character that cannot be seen",
+                file=file,
+                where=where(place),
+                found=f'{code_point(odd)}, in "{name}"',
+                todo="Remove the character",
+            )
+    alike = lookalike(names)
+    if alike is not None and names[alike[0]] != names[alike[1]]:
+        raise InputError(
+            f"the name looks like that of {where(alike[0])}, written in another Unicode form",
+            file=file,
+            where=where(alike[1]),
+            found=f'"{names[alike[1]]}" twice',
+            todo="Write it in the same form (NFC) if the two are one, or name them apart",
+        )
+
+
 def check_header(header: Sequence[str], file: str, needed: str) -> None:
     """Check the names of the columns.
 
     Raises
     ------
     InputError
-        If a name is empty, is met twice, or begins or ends with a space; if the column `needed` is not there.
+        If a name is empty, is met twice, begins or ends with a space, or cannot be seen; if the column `needed`
+        is not there.
     """
     seen: dict[str, int] = {}
     for place, name in enumerate(header, start=1):
-        if not name:
+        if not name.strip():
+            last = place == len(header) > 1
             raise InputError(
                 "a column has no name",
                 file=file,
                 where=f"row 1, column {place}",
+                todo="Name it, or drop the comma that ends each row"
+                if last
+                else "Name it or drop it (pandas: to_csv(..., index=False))",
+            )
+        if name.startswith("Unnamed: "):
+            raise InputError(
+                "a column has the name that pandas gives to one without a name",
+                file=file,
+                where=f"row 1, column {place}",
+                found=f'"{name}"',
                 todo="Name it or drop it (pandas: to_csv(..., index=False))",
             )
         if name != name.strip():
@@ -216,24 +310,75 @@ def check_header(header: Sequence[str], file: str, needed: str) -> None:
                 todo="Rename or drop one of them",
             )
         seen[name] = place
+    if needed in seen or "\t" not in header[0]:
+        check_names(header, file, lambda place: f"row 1, column {place + 1}")
     if needed not in seen:
         shown = ", ".join(f'"{name}"' for name in list(header)[:5]) + (", ..." if len(header) > 5 else "")
+        near = nearest(needed, header)
         todo = f"Add the column {needed}, or say in columns: which one it is"
+        if near is not None:
+            todo = f'Rename "{near}" to {needed} if it is the one, or say in columns: which one it is'
+        if header[0].startswith(("{", "[")):
+            todo = "The file seems to be JSON; write it as CSV"
         for separator, called in ((";", "semicolons"), ("\t", "tabs")):
             if separator in header[0]:
                 todo = f"The fields seem to be separated by {called}; use commas"
         raise InputError(f'there is no column "{needed}"', file=file, where="row 1", found=shown, todo=todo)
 
 
-def text_of(value: object) -> str:
+def _text(value: object) -> str:
     """Return a value of a Parquet file as the text that a CSV file would hold; missing is empty."""
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
+
+
+def texts_of(column: pa.Array) -> list[str] | None:
+    """Return a column of a Parquet file as texts that a CSV file would hold; missing is empty.
+
+    Numbers have as few digits as tell them apart, dates are as in ISO 8601, midnight left out. None for columns
+    that hold something else: bytes, lists, mappings.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_float16(kind) or pa.types.is_float32(kind):
+        short = column.to_numpy(zero_copy_only=False)
+        column = pa.array([None if one != one else float(str(one)) for one in short], type=pa.float64())
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        naive = column.cast(pa.timestamp(kind.unit)) if pa.types.is_timestamp(kind) else column
+        try:
+            dates = naive.cast(pa.string()).to_pylist()
+        except pa.ArrowInvalid:
+            return None
+        if any(one is not None and one.startswith("<") for one in dates):  # beyond what can be written
+            return None
+        return ["" if one is None else _date(one) for one in dates]
+    elif not (
+        pa.types.is_null(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+    ):
+        return None
+    return [_text(value) for value in column.to_pylist()]
+
+
+def _date(text: str) -> str:
+    """Return a time without zeros that say nothing."""
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text.removesuffix(" 00:00:00")
 
 
 def batches(path: Path, file: str) -> Iterator[pa.RecordBatch]:
@@ -257,7 +402,7 @@ def batches(path: Path, file: str) -> Iterator[pa.RecordBatch]:
                 yield batch
             if nothing:
                 yield pa.RecordBatch.from_pylist([], schema=schema)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(
             "this is not a Parquet file, or it is damaged",
             file=file,
@@ -286,12 +431,19 @@ def read_sheet(path: Path, file: str, needed: str) -> Sheet:
     if path.name.endswith(".parquet"):
         header: list[str] = []
         fields: list[list[str]] = []
+        unreadable: dict[str, str] = {}
         for batch in batches(path, file):
             header = list(batch.schema.names)
-            columns = [[text_of(value) for value in column.to_pylist()] for column in batch.columns]
+            columns = []
+            for name, column in zip(header, batch.columns, strict=True):
+                texts = texts_of(column)
+                if texts is None:
+                    unreadable[name] = str(column.type)
+                columns.append([""] * len(column) if texts is None else texts)
             fields += [list(row) for row in zip(*columns, strict=True)]
         numbers = list(range(1, len(fields) + 1))
     else:
+        unreadable = {}
         content = rows(path, file)
         _, header = next(content)
         read = list(content)
@@ -300,4 +452,4 @@ def read_sheet(path: Path, file: str, needed: str) -> Sheet:
     check_header(header, file, needed)
     if not fields:
         raise InputError("the table has a header but no rows", file=file)
-    return Sheet(file, tuple(header), fields, numbers)
+    return Sheet(file, tuple(header), fields, numbers, unreadable)

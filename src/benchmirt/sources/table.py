@@ -9,7 +9,7 @@ CSV or Parquet. What a cell may hold:
 ``0``, ``0.0``            failed
 nothing                   missing, with the reason ``not_run``
 Parquet null, NaN         missing
-Parquet true, false       passed, failed
+Parquet true, false       passed, failed (and decimals, if they are just 1 or 0)
 anything else             an error
 ========================= =========================================================
 
@@ -19,6 +19,7 @@ Names are kept as they are written: ``0012`` is a text.
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +34,7 @@ from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_of
 from benchmirt.outcomes import ITEM_FACTS, REASONS, Outcomes
 from benchmirt.sources.facts import Facts, model_facts, strings
-from benchmirt.sources.reading import Sheet, batches, check_header, read_sheet, rows
+from benchmirt.sources.reading import Sheet, batches, check_header, check_names, read_sheet, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -201,15 +202,22 @@ def _parquet_ids(column: pa.Array, file: str, name: str, before: int) -> list[st
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+    if not (_is_text(kind) or pa.types.is_integer(kind)):
         raise InputError(
             "",
             file=file,
             where=f'row {before + 1}, column "{name}"',
             found=f"the type {kind}",
             expected="texts",
+            todo="Write the names as texts",
         )
     return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _parquet_cells(
@@ -223,13 +231,20 @@ def _parquet_cells(
         kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), _MISSING, dtype=np.uint8)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    shown: Any
+    if _is_text(kind):
         texts = ["" if text is None else text for text in column.to_pylist()]
         codes = np.array([_CELLS.get(text, 254) for text in texts], dtype=np.uint8)
         bad = np.flatnonzero(codes == 254)
-        shown: Any = texts
+        shown = texts
+    elif pa.types.is_decimal(kind):
+        shown = column.to_pylist()
+        known = {None: _MISSING, 1: 1, 0: 0}
+        codes = np.array([known.get(value, 254) for value in shown], dtype=np.uint8)
+        bad = np.flatnonzero(codes == 254)
     elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        # large integers lose digits here, but none of them comes out as 1 or 0
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         missing = np.isnan(values)
         bad = np.flatnonzero(~missing & (values != 1.0) & (values != 0.0))
         codes = np.where(missing, _MISSING, values == 1.0).astype(np.uint8)
@@ -270,6 +285,13 @@ def _bad_cell(file: str, number: int, model: str, found: str, item: str) -> Inpu
     except ValueError:
         fraction = False
     todo = "Correct the value or drop the column"
+    text = found[1:-1]
+    if text.strip() in _CELLS:
+        todo = "Remove the spaces"
+    elif text.strip().casefold() in ("true", "false"):
+        todo = "Write 1 for true and 0 for false"
+    elif text.strip().casefold() in ("na", "n/a", "nan", "none", "null", "<na>", "-"):
+        todo = "Leave the cell empty where there is no outcome"
     if fraction:
         todo = "A graded score needs a decision what counts as 1: write 1 or 0"
     if model in ITEM_FACTS:
@@ -311,6 +333,7 @@ def _check_ids(names: Sequence[str], numbers: Sequence[int], file: str, column: 
                 todo="Drop one of the two rows, or name them apart",
             )
         seen[name] = number
+    check_names(names, file, lambda place: f'row {numbers[place]}, column "{column}"')
 
 
 # -- facts of items and models ------------------------------------------------------------------------------
@@ -336,13 +359,16 @@ def _sheet_of(
     if lost:
         name = names[lost[0]]
         near = nearest(name, own) if len(own) < 10_000 else None
+        near = next((other for other in own if _same_in_nfc(name, other)), near)
         where = f'row {numbers[lost[0]]}, column "{name if role == "models" else key}"'
         raise InputError(
             f"this {role.removesuffix('s')} has no row in {sheet.file}{_more(lost)}",
             file=responses,
             where=where,
             found=f'"{name}"',
-            todo=f"Add it to {sheet.file}" + (f', where the nearest is "{near}"' if near else ""),
+            todo=f"Write it in the same Unicode form (NFC) in both files: {sheet.file} has it in another one"
+            if near is not None and _same_in_nfc(name, near)
+            else f"Add it to {sheet.file}" + (f', where the nearest is "{near}"' if near else ""),
         )
     asked = set(names)
     spare = [place for place, name in enumerate(own) if name not in asked]
@@ -357,6 +383,10 @@ def _sheet_of(
     if spare:
         _log.info("%s: %d models without a column in %s are left out", sheet.file, len(spare), responses)
     return sheet
+
+
+def _same_in_nfc(one: str, other: str) -> bool:
+    return one != other and unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
 
 
 def _more(places: Sequence[int]) -> str:
