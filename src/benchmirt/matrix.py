@@ -24,7 +24,7 @@ from benchmirt import outcomes, provenance
 from benchmirt.config import RAW, Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes, write_csv, write_json, write_parquet
-from benchmirt.ids import natural, slug
+from benchmirt.ids import lookalike, natural, slug
 from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS
 from benchmirt.sources.folders import all_models
 
@@ -46,6 +46,10 @@ __all__ = [
 Policy = Literal["published", "honest"]
 POLICIES: tuple[Policy, ...] = ("published", "honest")
 _log = logging.getLogger(__name__)
+_APART = (
+    "If the two are different questions, name them apart in one of the sources; if they are the same one, give both "
+    "sources the same benchmark: NAME or the same benchmark in their items files"
+)
 _STATISTICS = {"observed": "int64", "mean": "float64", "kept": "bool", "drop_reason": "str"}
 _ITEM_COLUMNS = {**ITEM_FACTS, **_STATISTICS}
 _MODEL_COLUMNS = {
@@ -314,7 +318,8 @@ def build(
     ------
     InputError
         If sources disagree about an outcome or a fact, a model has no outcome at all, a name in
-        ``models.include`` or ``models.exclude`` is unknown, fewer than two models or no item are left.
+        ``models.include``, ``models.exclude`` or ``dimensions.anchors`` is unknown, fewer than two models or
+        no item are left, or fewer than the dimensions to be fitted need.
     """
     if policy not in POLICIES:
         raise ValueError(f"no policy is called {policy!r}")
@@ -329,6 +334,8 @@ def build(
     item_table = _item_table(items, values[:, kept_models], study, policy, origins)
     _drop_silent_models(model_table, values, item_table["kept"].to_numpy())
     _need_two_models(model_table, origins)
+    _check_anchors(item_table, study, policy, origins)
+    _check_dims(item_table, model_table, study, policy, origins)
     coverage = _coverage(item_table, model_table, values, reasons)
 
     home = Path(out_dir)
@@ -350,6 +357,72 @@ def build(
         len(model_table),
     )
     return paths
+
+
+def _check_anchors(table: pd.DataFrame, study: Study, policy: Policy, origins: Sequence[_Origin]) -> None:
+    """Stop at an anchor that no item follows, before anything is fitted.
+
+    The consensus of the corrected fits is of the honest policy, so an anchor must be about items kept there.
+    """
+    anchors = study.dimensions["anchors"]
+    if not anchors:
+        return
+    left = table.loc[table["kept"]]
+    known = sorted({*table["benchmark"], *table["category"].dropna()})
+    kept = {*left["benchmark"], *left["category"].dropna()}
+    for name in anchors:
+        place = {"file": _files(origins, "items"), "where": f"dimensions.anchors.{name}"}
+        if name not in known:
+            near = nearest(name, known)
+            raise InputError(
+                "an anchor names neither a benchmark nor a category",
+                **place,
+                found=f'"{name}"',
+                expected="one of " + ", ".join(known),
+                todo=f'Did you mean "{near}"?' if near else "Name one of these, or drop the anchor",
+            )
+        if policy == "honest" and name not in kept:
+            raise InputError(
+                "the filter leaves no item of this anchor",
+                **place,
+                found=f'"{name}"',
+                todo="Name another benchmark or category, or loosen filter.honest",
+            )
+
+
+def _check_dims(
+    item_table: pd.DataFrame,
+    model_table: pd.DataFrame,
+    study: Study,
+    policy: Policy,
+    origins: Sequence[_Origin],
+) -> None:
+    """Stop where more dimensions are to be fitted than the matrix can carry."""
+    models, items = int(model_table["kept"].sum()), int(item_table["kept"].sum())
+    most = min(models - 1, items)
+    for key in ("dims", "max_dims") if policy == "honest" else ("dims",):
+        if study.fits[key] > most:
+            raise InputError(
+                f"{models} models and {items} items are kept under the policy {policy}",
+                file=_files(origins),
+                where=f"fits.{key}",
+                found=str(study.fits[key]),
+                expected=f"at most {most}: fewer dimensions than models, and no more than items",
+                todo=f"Lower fits.{key}, or add {'models' if models - 1 <= items else 'items'}",
+            )
+
+
+def _refuse_lookalikes(names: Sequence[str], homes: Sequence[str], role: str) -> None:
+    """Stop at names of two sources that differ in their Unicode form only."""
+    alike = lookalike(names)
+    if alike is not None:
+        first, second = alike
+        raise InputError(
+            f"the name of this {role} looks like one in {homes[first]}, written in another Unicode form",
+            file=homes[second],
+            found=f'"{names[second]}" twice',
+            todo="Write it in the same form (NFC) if the two are one, or name them apart",
+        )
 
 
 def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFrame:
@@ -381,7 +454,7 @@ def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFram
                     where=_where(facts, here, column),
                     found=f'"{new.iloc[first]}"',
                     expected=f'"{old.iloc[first]}", as there',
-                    todo="Make the two files agree",
+                    todo=_APART if column == "benchmark" else "Make the two files agree",
                 )
             if column == "notes":
                 both = old.where(~differ, old + "; " + new)
@@ -393,13 +466,16 @@ def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFram
         homes = np.concatenate([homes, np.full(len(fresh), number, dtype=np.int64)])
     if merged is None:
         raise ValueError("no sources")
+    names = merged[key].tolist()
+    _refuse_lookalikes(names, [origins[home].file(role) for home in homes], role.removesuffix("s"))
     return merged
 
 
 def _where(facts: pd.DataFrame, place: int, column: str) -> str:
-    for row in ("fact_row", "row"):
-        if row in facts and pd.notna(facts[row].iloc[place]):
-            return f'row {facts[row].iloc[place]}, column "{column}"'
+    if pd.notna(facts["fact_row"].iloc[place]):
+        return f'row {facts["fact_row"].iloc[place]}, column "{column}"'
+    if "row" in facts and pd.notna(facts["row"].iloc[place]):
+        return f"row {facts['row'].iloc[place]}"  # of the responses, which have no such column
     return f'column "{column}"'
 
 
@@ -480,7 +556,8 @@ def _disagreement(
         where=origins[number].place(item, model),
         found=str(found),
         expected=earlier,
-        todo="Correct one of the two files, or rename the model in one if it was run twice",
+        todo="Correct one of the two files, rename the model in one if it was run twice, or name the items apart "
+        "if they are two questions",
     )
 
 

@@ -42,6 +42,7 @@ def build(tmp_path: Path, minimal_config: Make) -> Build:
                     source[role] = f"{role}{number}.csv"
             raw["sources"].append(source)
         raw.setdefault("filter", {}).setdefault("min_observed", 1)
+        raw.setdefault("fits", {"dims": 1, "max_dims": 1})
         study = config.load(raw, tmp_path)
         shards = [sources.collect(s, study, tmp_path / "outcomes" / s.name)[0] for s in study.sources]
         folder = tmp_path / policy
@@ -300,7 +301,8 @@ def test_sources_that_disagree_about_a_cell(build: Build) -> None:
     assert text == (
         't1.csv: row 3, column "b": two files disagree about "q2" and this model: found 0; '
         "expected 1, as in t0.csv, row 3. "
-        "Correct one of the two files, or rename the model in one if it was run twice."
+        "Correct one of the two files, rename the model in one if it was run twice, or name the items apart if "
+        "they are two questions."
     )
 
 
@@ -351,7 +353,10 @@ def failing(tmp_path: Path, minimal_config: Make) -> tuple[Path, config.Study]:
         "inverted": {"column": "question_id", "pattern": "w", "value": True},
         "benchmark": "question_id",
     }
-    study = config.load(minimal_config("t.csv", columns=columns, filter={"min_observed": 1}), tmp_path)
+    study = config.load(
+        minimal_config("t.csv", columns=columns, filter={"min_observed": 1}, fits={"dims": 1, "max_dims": 1}),
+        tmp_path,
+    )
     from benchmirt.sources import table
 
     found = table.read(study.sources[0], study)
@@ -529,3 +534,62 @@ def test_the_ready_studies_on_real_tables(real_data: Path, repository: Path, tmp
         assert len(data.item_table["benchmark"].unique()) >= 4
     assert kept["korbench"][0] == 62
     assert kept["joint"][0] == 44
+
+
+# -- faults that would end a fit hours later
+
+
+FOUR = "question_id,a,b,c,d\nq1,1,0,1,0\nq2,0,1,1,0\nq3,1,1,0,0\nq4,1,1,1,1\nq5,0,0,1,1\nq6,0,1,0,1\n"
+KINDS = "question_id,benchmark,category\nq1,bbq,safety\nq2,bbq,safety\nq3,bbh,\nq4,arc,\nq5,bbh,\nq6,bbh,\n"
+
+
+@pytest.mark.parametrize("policy", ["published", "honest"])
+def test_anchors_that_nothing_is_called(build: Build, policy: Policy) -> None:
+    anchors = {"bbq": 1, "safty": -1}
+    text = fault(build, FOUR, policy, items=KINDS, dimensions={"anchors": anchors})
+    assert text.startswith(
+        "items0.csv: dimensions.anchors.safty: an anchor names neither a benchmark nor a cat"
+    )
+    assert 'found "safty"; expected one of arc, bbh, bbq, safety. Did you mean "safety"?' in text
+
+
+def test_anchors_whose_items_are_dropped(build: Build) -> None:
+    text = fault(build, FOUR, items=KINDS, dimensions={"anchors": {"arc": 1}})
+    assert 'items0.csv: dimensions.anchors.arc: the filter leaves no item of this anchor: found "arc"' in text
+    build(FOUR, "published", items=KINDS, dimensions={"anchors": {"arc": 1}})
+    build(FOUR, items=KINDS, dimensions={"anchors": {"bbq": 1, "safety": -1}})
+
+
+@pytest.mark.parametrize(
+    ("fits", "policy", "where"),
+    [
+        ({"dims": 4}, "published", "fits.dims: 4 models and 5 items"),
+        ({"dims": 4}, "honest", "fits.dims: 4 models and 5 items"),
+        ({"dims": 1}, "honest", "fits.max_dims: 4 models and 5 items"),
+    ],
+)
+def test_more_dimensions_than_the_matrix_carries(
+    build: Build, fits: dict[str, int], policy: Policy, where: str
+) -> None:
+    text = fault(build, FOUR, policy, fits={"max_dims": 4, **fits})
+    assert text.startswith(f"t0.csv: {where} are kept under the policy {policy}: found 4; expected at most 3")
+    assert f"Lower {where.partition(':')[0]}, or add models" in text
+
+
+def test_as_many_dimensions_as_the_matrix_carries(build: Build) -> None:
+    build(FOUR, fits={"dims": 3, "max_dims": 3})
+
+
+def test_two_sources_that_give_one_name_to_two_questions(build: Build) -> None:
+    text = fault(build, [FOUR, FOUR.replace("a,b,c,d", "e,f,g,h")])
+    assert text.startswith('t1.csv: row 2: "q1" has another benchmark in t0.csv: found "s1"; expected "s0"')
+    assert "name them apart in one of the sources" in text
+    assert "benchmark: NAME" in text
+
+
+def test_two_sources_with_a_name_in_two_unicode_forms(build: Build) -> None:
+    one, two = "\u00e9", "e\u0301"
+    text = fault(build, [FOUR.replace("b,c", f"{one},c"), FOUR.replace("b,c", f"{two},c")], benchmark="same")
+    assert "t1.csv: the name of this model looks like one in t0.csv, written in another Unicode form" in text
+    text = fault(build, [FOUR.replace("q1", one), FOUR.replace("q1", two)], benchmark="same")
+    assert "t1.csv: the name of this item looks like one in t0.csv" in text

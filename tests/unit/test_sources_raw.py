@@ -120,7 +120,8 @@ class Raw:
     ) -> config.Study:
         folder = "lb" if kind == "leaderboard" else "se"
         raw = {"study": "s", "sources": [{"name": "raw", "kind": kind, "folder": folder, **(source or {})}]}
-        return config.load({**raw, "claims": {"file": []}, **keys}, self.home)
+        small = {"claims": {"file": []}, "fits": {"dims": 1, "max_dims": 1}}
+        return config.load({**raw, **small, **keys}, self.home)
 
     def collect(self, kind: str = "leaderboard", **keys: Any) -> list[Path]:
         study = self.study(kind, **keys)
@@ -315,6 +316,26 @@ def test_names_that_are_no_paths(raw: Raw) -> None:
     assert {path.parents[1] for path in shards} == {raw.out}
     found = [manifest["model"] for shard in shards for manifest in outcomes.manifests(shard)]
     assert sorted(found) == sorted(names)
+
+
+def test_names_that_snakemake_would_fill_in_are_refused_for_it(raw: Raw) -> None:
+    raw.details("o__m{x}", "bbh_navigate", [bbh_row(0)])
+    study = raw.study()
+    with pytest.raises(InputError) as caught:
+        sources.plan(study.sources[0], study, results="<results>")
+    assert str(caught.value) == (
+        'lb: a name holds braces, which Snakemake fills in: found "o__m{x}-details". Rename it.'
+    )
+
+
+def test_items_whose_names_cannot_be_seen_are_refused(raw: Raw) -> None:
+    raw.results("m", {"xstest:default": [xstest(0), {**xstest(1), "id": "homonyms/\u202e1"}]})
+    with pytest.raises(InputError) as caught:
+        raw.collect("safety-eval")
+    text = str(caught.value)
+    assert "se/m/" in text
+    assert '"xstest:default", row 2, field "' in text
+    assert "the name of the item holds a character that cannot be seen: found U+202E" in text
 
 
 def test_linked_folders_are_read(raw: Raw) -> None:
@@ -909,7 +930,8 @@ def test_two_sources_that_disagree(raw: Raw) -> None:
     assert str(caught.value) == (
         'two/b: "xstest__homonyms_1": two files disagree about "xstest__homonyms_1" and this model: '
         'found 1; expected 0, as in one/b, "xstest__homonyms_1". '
-        "Correct one of the two files, or rename the model in one if it was run twice."
+        "Correct one of the two files, rename the model in one if it was run twice, or name the items apart if "
+        "they are two questions."
     )
 
 

@@ -286,6 +286,19 @@ def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -
     return paths
 
 
+def _check_braces(files: Sequence[str]) -> None:
+    """Stop at a name that Snakemake would fill in."""
+    for file in files:
+        name = next((part for part in file.split("/") if "{" in part or "}" in part), None)
+        if name is not None:
+            raise InputError(
+                "a name holds braces, which Snakemake fills in",
+                file=file.partition(name)[0].rstrip("/"),
+                found=f'"{name}"',
+                todo="Rename it",
+            )
+
+
 def plan(source: Source, study: Study, results: str | None = None) -> list[Batch]:
     """Return the jobs that collect a source.
 
@@ -296,12 +309,12 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
     study
         The study.
     results
-        How to call the results folder in paths; ``study.results`` if absent.
+        How Snakemake calls the results folder in paths; ``study.results`` if absent.
 
     Raises
     ------
     InputError
-        If a folder does not hold what it should.
+        If a folder does not hold what it should; for Snakemake, if a name in it holds braces.
     """
     given = source.files(study.results if results is None else results)
     if source.kind not in RAW:
@@ -313,5 +326,7 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
     for name, shards in batches(list(folders)).items():
         own = sorted(model for models in shards.values() for model in models)
         files = _inputs(source, study, given["folder"], {model: folders[model] for model in own})
+        if results is not None:
+            _check_braces(files)
         jobs.append(Batch(name=name, models=tuple(own), shards=tuple(shards), inputs=(*files, *tables)))
     return jobs

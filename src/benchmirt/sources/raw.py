@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmirt import outcomes, scoring
 from benchmirt.config import Source, Study
 from benchmirt.errors import InputError, nearest
-from benchmirt.ids import natural
+from benchmirt.ids import code_point, natural, unseen
 from benchmirt.outcomes import ITEM_FACTS, REASONS, OneModel
 from benchmirt.progress import progress
 from benchmirt.scoring import Part, Rule, Scorer, Table
@@ -176,7 +176,7 @@ def _collect_model(
         rows += table.size
         for part in scorer.parts(table):
             own = part.question_ids()
-            _check_storable(own, part)
+            _check_names(own, part)
             asked = items.content_of(part, found.known_as)
             items.add(part, own, asked)
             names += own
@@ -221,7 +221,8 @@ def _collect_model(
     )
 
 
-def _check_storable(names: Sequence[str], part: Part) -> None:
+def _check_names(names: Sequence[str], part: Part) -> None:
+    """Stop at a name that UTF-8 cannot hold, or that holds what cannot be seen."""
     try:
         "\0".join(names).encode("utf-8")
     except UnicodeEncodeError:
@@ -233,6 +234,17 @@ def _check_storable(names: Sequence[str], part: Part) -> None:
             where=part.table.where(row, part.rule.question_id.fields[0]),
             found=ascii(names[place]),
         ) from None
+    for place, name in enumerate(names):
+        odd = unseen(name)
+        if odd is not None:
+            row = place if part.rows is None else part.rows[place]
+            raise InputError(
+                "the name of the item holds a character that cannot be seen",
+                file=part.table.file,
+                where=part.table.where(row, part.rule.question_id.fields[0]),
+                found=f'{code_point(odd)}, in "{name}"',
+                todo="Name the item by another field in a scoring rule (question_id)",
+            )
 
 
 def _settle(
