@@ -12,8 +12,8 @@ import xarray as xr
 from claims_fixture import Subset, World, plant, study_of
 from scipy import stats
 
-from benchmirt import claims
-from benchmirt.claims import correlation, count, direction, inputs, intervals
+from benchmirt import claims, resampling
+from benchmirt.claims import correlation, count, direction, intervals
 from benchmirt.claims.contrast import nearer
 from benchmirt.claims.inputs import Results, Unavailable
 
@@ -368,13 +368,30 @@ def test_refits_are_stretched_by_how_little_they_differ() -> None:
     half = np.array([rng.permutation(np.repeat([1.0, 0.0], 20)) for _ in range(4000)])
     drawn = rng.multinomial(40, np.full(40, 1 / 40), size=4000).astype(float)
     for weights, scale in ((fifth, 2.0), (half, 1.0), (drawn, 1.0)):
-        found = inputs._stretch(weights, lineages)
+        found = resampling.stretch(weights, lineages)
         assert found == pytest.approx(scale, rel=0.03)
         # a linear statistic gets its sampling variance, whichever way lineages were resampled
         moved = (weights / weights.mean(axis=1, keepdims=True) - 1) @ influence
         assert found * moved.std() == pytest.approx(np.linalg.norm(influence), rel=0.08)
-    assert inputs._stretch(np.ones((5, 40)), lineages) == 1.0
-    assert inputs._stretch(np.ones((0, 40)), lineages) == 1.0
+    assert resampling.stretch(np.ones((5, 40)), lineages) == 1.0
+    assert resampling.stretch(np.ones((0, 40)), lineages) == 1.0
+
+
+def test_claims_stretch_refits_by_the_weights_of_their_own_models(tmp_path: Path) -> None:
+    plant(tmp_path)
+    path = tmp_path / "dimensions" / "bootstrap.nc"
+    with xr.open_dataset(path, engine="h5netcdf") as opened:
+        data = opened.load()
+    codes = Results(tmp_path, study_of()).lineage()
+    kept = np.arange(codes.max() + 1) % 5 > 0
+    drawn = np.random.default_rng(0).permuted(np.tile(kept, (data.sizes["replicate"], 1)), axis=1)
+    # models of the file in another order than those of the matrix
+    data = data.assign(weights=(("replicate", "model"), drawn[:, codes].astype(np.int32))).isel(
+        model=slice(None, None, -1)
+    )
+    path.unlink()
+    data.to_netcdf(path, engine="h5netcdf")
+    assert Results(tmp_path, study_of()).bootstrap.scale == pytest.approx(np.sqrt(kept.sum() / (~kept).sum()))
 
 
 def test_axes_turn_with_the_refits(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from benchmirt.claims import selection
 from benchmirt.claims.spec import Figure, Part, Selection, find_table, read_table
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
+from benchmirt.resampling import stretch
 from benchmirt.sources import plan
 
 if TYPE_CHECKING:
@@ -146,9 +147,9 @@ class Bootstrap:
     T
         Axes of the abilities, shape (R, K, K), if the refits come with them.
     scale
-        By how much deviations of refits must be stretched to stand for those of other models. Resampling with
-        replacement, or halves, give 1; leaving out a fifth of the lineages moves a statistic by half as much as new
-        lineages would, and gives 2 (a delete-d jackknife; Shao and Wu 1989, *Annals of Statistics* 17, 1176-1197).
+        By how much deviations of refits must be stretched to stand for those of other models
+        (:func:`benchmirt.resampling.stretch`): 2 where a fifth of the lineages was left out (a delete-d jackknife;
+        Shao and Wu 1989, *Annals of Statistics* 17, 1176-1197).
     """
 
     models: pd.Index
@@ -391,13 +392,12 @@ class Results:
             a=a if good.all() else a[good],
             theta=theta if good.all() else theta[good],
             T=_array(data, "T", "replicate", "dimension", "ability")[good] if "T" in data else None,
-            scale=_stretch(_array(data, "weights", "replicate", "model")[good], self._clusters(data)),
+            scale=self._stretch(_names(data, "model"), _array(data, "weights", "replicate", "model")[good]),
         )
 
-    def _clusters(self, data: xr.Dataset) -> NDArray[np.intp]:
-        """Return one model of each lineage, by its place in a data set."""
-        places = order_of(_names(data, "model"), self.models()["model"])
-        return places[np.unique(self.lineage(), return_index=True)[1]]
+    def _stretch(self, models: pd.Index, weights: Floats) -> float:
+        """Return by how much deviations of refits must be stretched, from the weights (R, N) of their models."""
+        return stretch(weights[:, order_of(models, self.models()["model"])], self.lineage())
 
     @cached_property
     def refit_axes(self) -> Floats:
@@ -551,18 +551,6 @@ class Results:
                 total = float(np.mean([r[column] for r in rows[categories[row]]]))
                 signs[column] = -1.0 if total < 0 else 1.0
         return names, signs
-
-
-def _stretch(weights: Floats, clusters: NDArray[np.intp]) -> float:
-    """Return one over the standard deviation of the lineages' weights around 1.
-
-    To first order a statistic moves by the sum of (weight - 1) times a lineage's influence, and its sampling
-    variance is the sum of the squared influences.
-    """
-    own = weights[:, clusters]
-    relative = own / np.maximum(own.mean(axis=1, keepdims=True), 1e-12)
-    deviation = float(relative.std()) if relative.size else 0.0
-    return 1.0 / deviation if deviation > 0 else 1.0
 
 
 def _matched(axes: Floats, target: Floats) -> Floats:
