@@ -244,7 +244,7 @@ def test_a_benchmark_that_the_study_lacks_cannot_be_tested(tmp_path: Path) -> No
     # what is not about it is judged, but not compared with figures about it
     record = claims.evaluate("C7", tmp_path, study)
     assert record["corrected"]["verdict"] == "reproduced"
-    assert record["as_published"]["verdict"] == "cannot test"
+    assert record["as_published"]["verdict"] == "not compared"
     assert "about other data: this study has no items with benchmark wmdp" in record["as_published"]["why"]
     # even if its second dimension failed besides
     _fail_second(tmp_path)
@@ -544,7 +544,8 @@ def test_counts_are_compared_with_what_was_delivered(tmp_path: Path, planted: Pa
     record = claims.evaluate("C1", tmp_path, study_of())
     assert record["corrected"]["verdict"] == "not reproduced"
     assert "630 in the matrix, 631 as the sources delivered" in record["corrected"]["why"]
-    assert record["as_published"]["verdict"] == "cannot test"
+    assert record["as_published"]["verdict"] == "not compared"
+    assert record["as_published"]["why"] == "published counts are compared at full size only"
     record = claims.evaluate("C1", planted, study_of(full=True))
     assert record["as_published"]["verdict"] == "differs"
     assert "all items 630 against 34,301" in record["as_published"]["why"]
@@ -565,6 +566,71 @@ def test_kept_items_are_counted_again(tmp_path: Path) -> None:
     assert "exactly on a bound and so dropped" in record["corrected"]["why"]
 
 
+REGION = {"name": "n", "select": {"benchmark": "bbq"}, "ability": "reasoning", "region": {"high": 45}}
+
+
+@pytest.mark.parametrize(
+    ("published", "full", "expected"),
+    [
+        # without a published figure nothing matches, however well the region holds
+        ({}, False, (None, "not compared")),
+        ({"text": "along reasoning"}, False, ("same", "matches")),
+        # figures about named data: whole and real, real but not at full size, or lacking
+        ({"text": "along reasoning", "needs": {"benchmark": ["bbq", "wmdp"]}}, True, ("same", "matches")),
+        ({"text": "along reasoning", "needs": {"benchmark": ["bbq", "wmdp"]}}, False, ("other", "matches")),
+        (
+            {"text": "along reasoning", "needs": {"benchmark": ["bbq", "elsewhere"]}},
+            True,
+            ("other", "not compared"),
+        ),
+    ],
+)
+def test_only_published_figures_are_compared_and_whose_data_they_are_about_is_told(
+    published: dict[str, Any], full: bool, expected: tuple[str | None, str], planted: Path
+) -> None:
+    claim = {"id": "M", "statement": "s", "kind": "direction", "published": published, "parts": [REGION]}
+    record = claims.evaluate("M", planted, study_of([claim], full=full))
+    assert (record["published"]["data"], record["as_published"]["verdict"]) == expected
+    assert record["as_published"]["estimate"] is not None
+    assert record["corrected"]["verdict"] == "reproduced"
+
+
+@pytest.mark.parametrize(("replicates", "trial"), [(98, True), (99, False), (10, True), (1, True)])
+@pytest.mark.parametrize("passes", [True, False])
+def test_too_few_null_data_sets_are_a_trial_without_verdicts(
+    replicates: int, trial: bool, passes: bool, tmp_path: Path
+) -> None:
+    needed = max(0.01, 1 / (1 + replicates))
+    edits = {"stability": {"replicates": replicates, "p_needed": needed}}
+    plant(tmp_path, World(passes=(True, passes), edits=edits))
+    for claim in ("C3", "C6", "C7", "C9", "C13"):
+        record = claims.evaluate(claim, tmp_path, study_of())
+        if trial:
+            assert record["corrected"]["verdict"] == "exploratory"
+            assert record["corrected"]["why"].startswith(
+                f"a trial: chance was judged from {replicates} simulated"
+            )
+            assert record["corrected"]["estimate"] is not None
+        else:
+            assert record["corrected"]["verdict"] == ("reproduced" if passes else "not reproduced")
+    # counts do not rest on it, and what cannot be tested is no trial
+    assert verdicts(tmp_path, "C1")["C1"] == "reproduced"
+    lacking = {**REGION, "select": {"benchmark": "elsewhere"}}
+    claim = {"id": "M", "statement": "s", "kind": "direction", "needs_dimension": 2, "parts": [lacking]}
+    assert claims.evaluate("M", tmp_path, study_of([claim]))["corrected"]["verdict"] == "cannot test"
+
+
+def test_a_number_of_dimensions_from_few_null_data_sets_is_a_trial(tmp_path: Path) -> None:
+    plant(tmp_path)
+    path = tmp_path / "dimensions" / "number.json"
+    number = files.read_json(path)
+    files.write_json({**number, "eigen": {**number["eigen"], "p_needed": 1 / 11}}, path)
+    record = judge(tmp_path, {"kind": "dimensionality", "parts": [{"name": "n", "expected": 2}]})
+    assert record["corrected"]["verdict"] == "exploratory"
+    assert record["corrected"]["interval_kind"] == "range of two methods, not a confidence interval"
+    assert record["corrected"]["level"] is None
+
+
 def test_counts_may_name_their_number(planted: Path) -> None:
     def count(expected: int) -> Record:
         part = {"name": "n", "statistic": "items", "select": {"benchmark": "bbq"}, "expected": expected}
@@ -572,8 +638,9 @@ def test_counts_may_name_their_number(planted: Path) -> None:
 
     assert count(30)["corrected"]["verdict"] == "reproduced"
     assert count(31)["corrected"]["verdict"] == "not reproduced"
-    assert count(30)["as_published"]["verdict"] == "cannot test"
-    assert count(30)["as_published"]["why"] == "no published figure to compare with"
+    assert count(30)["as_published"]["verdict"] == "not compared"
+    assert count(30)["as_published"]["why"] == "there is no published figure"
+    assert count(30)["published"]["data"] is None
 
 
 # -- tables of correlations ---------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def _part(part: Part, results: Results) -> PartResult:
         chosen=selection.mask(results.items(), part.select, part.excepted),
         as_published=float(_counts(part, results, "published")),
         as_published_why="" if results.study.full else "published counts are compared at full size only",
-        compares=result.published is not None,
+        compares=result.published is not None and results.study.full,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmirt.claims.gate import trial
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part
@@ -55,6 +56,7 @@ def _part(part: Part, results: Results) -> PartResult:
     told = f"held-out log score: {held_out}, residual eigenvalues: {'at least ' if open_ended else ''}{eigen}"
     return PartResult(
         **base,
+        blocked=trial(number.get("eigen") or {}),
         estimate=float(held_out),
         interval=(float(ends[0]), float(ends[1])),
         interval_kind="range of two methods, not a confidence interval",

@@ -6,17 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmirt.claims.inputs import Unavailable
-from benchmirt.claims.verdict import NOT_REPRODUCED, number
+from benchmirt.claims.verdict import EXPLORATORY, MIN_NULLS, NOT_REPRODUCED, P_NEEDED, is_trial, number
 
-__all__ = ["failings", "missing_dimension", "p_needed"]
+__all__ = ["failings", "missing_dimension", "p_needed", "trial"]
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-_LINEAGES = 0.01
 
 
 def p_needed(stability: Mapping[str, Any]) -> float:
     """Return the largest p-value with which a dimension passes."""
-    return float(stability.get("p_needed", 0.01))
+    return float(stability.get("p_needed", P_NEEDED))
+
+
+def trial(evidence: Mapping[str, Any]) -> Unavailable | None:
+    """Say that a test is a trial, which gives no verdict; None if it is not.
+
+    Parameters
+    ----------
+    evidence
+        ``stability.json``, or the eigenvalues of ``number.json``, with `p_needed` and perhaps `replicates`.
+    """
+    if not is_trial(evidence):
+        return None
+    count = round(1 / p_needed(evidence)) - 1
+    sets = f"{count} simulated data set{'s' * (count != 1)}"
+    return Unavailable(f"a trial: chance was judged from {sets} and a verdict needs {MIN_NULLS}", EXPLORATORY)
 
 
 def failings(entry: Mapping[str, Any], needed: float) -> str:
@@ -35,7 +49,7 @@ def failings(entry: Mapping[str, Any], needed: float) -> str:
         if p is not None and p > needed:
             told.append(f"its {what} back no better than in data simulated without it (p = {number(p)})")
     p, floor = entry.get("p_lineages"), entry.get("permutation_q99")
-    if p is not None and p > _LINEAGES:
+    if p is not None and p > P_NEEDED:
         told.append(f"it does not hold over lineages (p = {number(p)})")
     if floor is not None and entry["congruence_mean"] <= floor:
         told.append("its loadings agree over halves no more than shuffled ones do")
@@ -55,7 +69,8 @@ def missing_dimension(stability: Mapping[str, Any], needed: int) -> Unavailable 
     Returns
     -------
     Unavailable or None
-        *not reproduced* if a dimension was tested and fails, *cannot test* if it was not tested.
+        *not reproduced* if a dimension was tested and fails, *cannot test* if it was not tested, *exploratory* if the
+        test was a trial, whatever came out.
     """
     if stability.get("why_not"):
         return Unavailable(f"the dimensions could not be tested: {stability['why_not']}")
@@ -65,6 +80,10 @@ def missing_dimension(stability: Mapping[str, Any], needed: int) -> Unavailable 
             return Unavailable(f"dimension {k} was not tested: the fits have {len(tested)}")
         if tested[k].get("passes") is None:
             return Unavailable(f"dimension {k} was not tested against its null")
+    tried = trial(stability)
+    if tried is not None:
+        return tried
+    for k in range(1, needed + 1):
         if not tested[k]["passes"]:
             ordinal = _ORDINALS[needed - 1] if needed <= len(_ORDINALS) else f"{needed}th"
             which = "" if k == needed else f"dimension {k} is missing already: "

@@ -18,7 +18,8 @@ from benchmirt.claims.record import PartResult
 from benchmirt.claims.verdict import (
     CANNOT_TEST,
     DIFFERS,
-    MIN_MODELS,
+    EXPLORATORY,
+    NOT_COMPARED,
     REPRODUCED,
     combine,
     combine_published,
@@ -46,6 +47,49 @@ def _lacking(needs: spec.Selection, results: Results, *, usable: bool) -> str | 
             if reason is not None:
                 return f"{column} {value}: {reason}"
     return None
+
+
+SAME, SIMULATED, OTHER = "same", "simulated", "other"
+"""Whose data a published figure is about: these, those that these simulate, or other models and questions."""
+
+
+def _has_figure(claim: spec.Claim) -> bool:
+    """Say whether anything was published that a claim can be compared with."""
+    return (
+        bool(claim.published_text)
+        or claim.published_value is not None
+        or any(part.published is not None or part.published_region is not None for part in claim.parts)
+    )
+
+
+def _published_data(claim: spec.Claim, study: Study, unlike: str | None) -> str | None:
+    """Return whose data the published figures are about; None without any.
+
+    Figures that say what they need are about these data only if the study has all of it, is real, and is at full size.
+    """
+    if not _has_figure(claim):
+        return None
+    if unlike is not None:
+        return OTHER
+    if study.simulated:
+        return SIMULATED
+    return OTHER if claim.published_needs and not study.full else SAME
+
+
+def _uncompared(claim: spec.Claim, unlike: str | None) -> str | None:
+    """Say why nothing is compared with a published figure; None if something is."""
+    if not _has_figure(claim):
+        return "there is no published figure"
+    return None if unlike is None else f"the published figure is about other data: {unlike}"
+
+
+def _gated(part: PartResult, gate: Unavailable, results: Results) -> PartResult:
+    """Return a part whose verdict is settled by the dimension that it rests on, unless another reason goes first."""
+    other = part.blocked
+    if other is not None and (other.absent or (gate.verdict == EXPLORATORY and other.verdict == CANNOT_TEST)):
+        return part
+    models, lineages = results.size()
+    return replace(part, blocked=gate, models=part.models or models, lineages=part.lineages or lineages)
 
 
 def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, Any]:
@@ -91,25 +135,26 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
         parts = kind.evaluate(claim, results)
         if claim.needs_dimension is not None:
             gate = missing_dimension(results.stability, claim.needs_dimension)
-        unlike = _lacking(claim.published_needs, results, usable=False)
-        if unlike is not None:
-            why = f"the published figure is about other data: {unlike}"
-            parts = [replace(part, as_published_why=why) for part in parts]
-    if gate is not None:
-        models, lineages = results.size()
+    unlike = _lacking(claim.published_needs, results, usable=False)
+    uncompared = _uncompared(claim, unlike)
+    if uncompared is not None and lacking is None:
         parts = [
             part
             if part.blocked is not None and part.blocked.absent
-            else replace(part, blocked=gate, models=part.models or models, lineages=part.lineages or lineages)
+            else replace(part, as_published_why=uncompared, compares=False)
             for part in parts
         ]
-    return _record(claim, results, parts, kind.METHODS, gate)
+    if gate is not None:
+        parts = [_gated(part, gate, results) for part in parts]
+    record = _record(claim, results, parts, kind.METHODS, gate)
+    record["published"]["data"] = _published_data(claim, study, unlike)
+    return record
 
 
 _VERBS = {
     "not reproduced": ("does not hold", "do not hold"),
     "cannot test": ("cannot be tested", "cannot be tested"),
-    "exploratory": (f"rests on fewer than {MIN_MODELS} models", f"rest on fewer than {MIN_MODELS} models"),
+    "exploratory": ("is shown without a verdict", "are shown without a verdict"),
     "inconclusive": ("is open", "are open"),
 }
 
@@ -143,9 +188,13 @@ def _published(claim: spec.Claim, parts: Sequence[PartResult], method: str) -> d
     at_odds = [part for part in compared if part.as_published_verdict == verdict]
     head = next(iter(at_odds or parts), None)
     why = ""
-    if verdict == CANNOT_TEST:
+    if verdict == NOT_COMPARED:
+        why = next(
+            (part.as_published_why for part in parts if part.as_published_why), "there is no published figure"
+        )
+    elif verdict == CANNOT_TEST:
         reasons = list(dict.fromkeys(part.as_published_why for part in at_odds if part.as_published_why))
-        why = "; ".join(reasons[:_TOLD]) or "no published figure to compare with"
+        why = "; ".join(reasons[:_TOLD]) or "nothing came out"
     elif verdict == DIFFERS:
         verb = "differ" if len(at_odds) > 1 else "differs"
         why = f"{len(at_odds)} of {len(compared)} parts {verb}: " + "; ".join(

@@ -59,7 +59,7 @@ class PartResult:
     as_published, as_published_why
         What the published way gives here, and why that cannot be compared (empty if it can).
     compares
-        Whether the as-published number is compared with anything.
+        Whether the as-published number is compared with a published one.
     extra
         Further entries of the record.
     """
@@ -104,7 +104,8 @@ class PartResult:
     def why(self) -> str:
         """The reason of the verdict in one sentence, with the note."""
         verdict = self.verdict
-        if self.blocked is not None and verdict != EXPLORATORY:
+        few = self.needs_models and self.models < MIN_MODELS
+        if self.blocked is not None and not (few and verdict == EXPLORATORY):
             text = str(self.blocked)
         elif verdict == EXPLORATORY:
             text = f"{self.models} models are fewer than {MIN_MODELS}: shown without a verdict"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmirt.claims.gate import failings, p_needed
+from benchmirt.claims.gate import failings, p_needed, trial
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part
@@ -73,10 +73,10 @@ def _part(part: Part, results: Results) -> PartResult:
         for word, p in zip(("congruence", "abilities"), tails.values(), strict=True)
         if p is not None
     )
-    blocked = None
+    blocked = trial(stability)
     if entry.get("passes") is None:
         blocked = Unavailable("the dimension was not tested against its null")
-    elif not entry["passes"]:
+    elif blocked is None and not entry["passes"]:
         blocked = Unavailable(failings(entry, needed), NOT_REPRODUCED)
     return PartResult(
         **base,

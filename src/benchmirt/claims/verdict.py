@@ -9,8 +9,9 @@ keeps its level with any number of parts (Berger 1982, *Technometrics* 24, 295-3
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "CANNOT_TEST",
@@ -20,6 +21,7 @@ __all__ = [
     "MATCHES",
     "MIN_ITEMS",
     "MIN_MODELS",
+    "NOT_COMPARED",
     "NOT_REPRODUCED",
     "REPRODUCED",
     "Region",
@@ -28,6 +30,7 @@ __all__ = [
     "combine",
     "combine_published",
     "folded",
+    "is_trial",
     "judge",
     "number",
 ]
@@ -39,11 +42,16 @@ EXPLORATORY = "exploratory"
 CANNOT_TEST = "cannot test"
 MATCHES = "matches"
 DIFFERS = "differs"
+NOT_COMPARED = "not compared"
 
 MIN_MODELS = 30
 """With fewer models an estimate is shown as exploratory, without a verdict."""
 MIN_ITEMS = 20
 """With fewer usable items a selection cannot be judged."""
+P_NEEDED = 0.01
+"""Largest p-value with which a dimension passes."""
+MIN_NULLS = 99
+"""With fewer simulated data sets no p-value can be as small as that: such a run is a trial."""
 
 Bounds = tuple[float, float]
 
@@ -146,12 +154,26 @@ def combine(verdicts: Iterable[str]) -> str:
 
 
 def combine_published(verdicts: Iterable[str]) -> str:
-    """Combine the as-published verdicts of parts: one that differs settles it, then one that cannot be tested."""
+    """Combine the as-published verdicts of parts: one that differs settles it, then one that cannot be tested.
+
+    Without any, nothing is compared.
+    """
     found = set(verdicts)
     for word in (DIFFERS, CANNOT_TEST):
         if word in found:
             return word
-    return MATCHES if found else CANNOT_TEST
+    return MATCHES if found else NOT_COMPARED
+
+
+def is_trial(evidence: Mapping[str, Any]) -> bool:
+    """Say whether a test rests on too few simulated data sets to give a verdict.
+
+    Parameters
+    ----------
+    evidence
+        ``stability.json``, or the eigenvalues of ``number.json``: `p_needed` is read.
+    """
+    return float(evidence.get("p_needed") or P_NEEDED) > P_NEEDED + 1e-9
 
 
 def folded(low: float, high: float) -> Bounds:
