@@ -114,11 +114,34 @@ def test_regions_in_words() -> None:
     assert words.region(None) == "–"
 
 
-def test_models_are_named_without_their_organisation() -> None:
-    assert words.model_name("meta-llama/Llama-3.1-8B@host") == "Llama-3.1-8B@host"
-    assert words.model_name("01-ai__Yi-34B-Chat") == "Yi-34B-Chat"
-    assert words.model_name("plain_name") == "plain_name"
-    assert len(words.model_name("x" * 90, 24)) == 24
+def test_models_are_named_without_their_organisation_unless_two_would_look_the_same() -> None:
+    names = ["meta-llama/Llama-3.1-8B@host", "01-ai__Yi-34B-Chat", "plain_name", "a/same", "b/same", "x" * 90]
+    short = words.model_names(names, 24)
+    assert short[:5] == ["Llama-3.1-8B@host", "Yi-34B-Chat", "plain_name", "a/same", "b/same"]
+    assert len(short[5]) == 24
+    alike = [f"organisation-{k}/the-same-long-model-name-indeed" for k in range(3)]
+    assert len(set(words.model_names(alike, 24))) == 3
+
+
+def test_quotes_and_percentages_are_written_in_one_way() -> None:
+    assert words.punctuate('HarmBench\'s "kept" items ("95%")') == "HarmBench’s “kept” items (“95\u00a0%”)"
+    assert words.punctuate("the models' 'own' 95 % interval") == "the models’ ‘own’ 95\u00a0% interval"
+    assert words.punctuate("it’s “so”, 5\u00a0%") == "it’s “so”, 5\u00a0%"
+
+
+def test_figures_about_other_data_and_spans_that_are_no_intervals_are_named() -> None:
+    assert words.published_about({"published": {"data": "other"}}) == "about other models and questions"
+    assert words.published_about({"published": {"data": "simulated"}}) == "about real models"
+    assert words.published_about({"published": {"data": "same"}}) == words.published_about({}) == ""
+    assert words.span_name("correlation") == "95\u00a0% interval"
+    assert words.span_name("dimensionality") == "range of the two methods"
+    assert "splits" in words.span_name("stability")
+
+
+def test_fits_are_named_in_words() -> None:
+    assert words.fit_name("dims-k1") == "with 1 dimension"
+    assert words.fit_name("dims-k3") == "with 3 dimensions"
+    assert words.fit_name("published") == "as published"
 
 
 def test_sentences_from_elsewhere_get_the_house_style() -> None:

@@ -187,6 +187,9 @@ def test_verdicts_come_first_with_symbol_and_word(made: tuple[Path, FakeStudy, P
     assert text.index("<table") == text.index('<table class="verdicts">')
     for file in (folder / "claims").glob("*.json"):
         record = read_json(file)
+        if story.untestable(record):
+            assert f'#claim-{record["claim"]}"' not in table
+            continue
         row = table[table.index(f'#claim-{record["claim"]}"') :]
         row = row[: row.index("</tr>")]
         for which in ("as_published", "corrected"):
@@ -203,6 +206,8 @@ def test_every_claim_has_statement_answers_figure_table_caveat_and_command(
     for file in (folder / "claims").glob("*.json"):
         record = read_json(file)
         start = text.index(f'id="claim-{record["claim"]}"')
+        if story.untestable(record):
+            continue
         part = text[start : text.index("</section>", start)]
         assert record["statement"].replace("'", "&#39;") in part
         estimated = record["corrected"]["estimate"] is not None
@@ -218,6 +223,135 @@ def test_every_claim_has_statement_answers_figure_table_caveat_and_command(
             assert words.quantity(record["corrected"]["estimate"], unit) in part
 
 
+def test_published_claims_that_cannot_be_tested_are_one_closed_list_after_the_others(
+    made: tuple[Path, FakeStudy, Path],
+) -> None:
+    found = gather.gather(*made[:2])
+    lost = tuple(
+        {
+            **record,
+            "published": {**record["published"], "data": "other"},
+            "as_published": {"verdict": "cannot test", "estimate": None, "why": "no such benchmark"},
+            "corrected": {
+                "verdict": "cannot test",
+                "estimate": None,
+                "why": "no such benchmark",
+                "parts": [],
+            },
+        }
+        for record in found.records[1:4]
+    )
+    text = page.render(replace(found, records=(found.records[0], *lost)))
+    start = text.index('<details id="untestable">')
+    listed = text[start : text.index("</details>", start)]
+    assert "3 claims of a published study cannot be tested on these data" in listed
+    assert listed.count("No such benchmark.") == 3
+    assert text.count('<section class="claim-section"') == 1 < text[:start].count("claim-section")
+    # a claim of one's own that cannot be tested keeps its section
+    own = {**lost[0], "published": {"text": "", "value": None, "data": None}}
+    text = page.render(replace(found, records=(found.records[0], own)))
+    assert "untestable" not in text
+    assert text.count('<section class="claim-section"') == 2
+
+
+def test_a_study_without_published_figures_has_no_column_for_them(made: tuple[Path, FakeStudy, Path]) -> None:
+    found = gather.gather(*made[:2])
+    own = tuple(
+        {
+            **record,
+            "published": {"text": "", "value": None, "data": None},
+            "as_published": {**record["as_published"], "verdict": "not compared"},
+        }
+        for record in found.records
+    )
+    text = page.render(replace(found, records=own))
+    assert 'data-label="Published' not in text
+    assert ">Published</th>" not in text[: text.index("</table>")]
+    assert "published study" not in " ".join(story.done(replace(found, records=own)))
+    assert "</svg>matches</span>" not in text.replace("<dt>" + str(page.badge("matches")), "")
+    assert "About other models" not in page.render(found)
+    other = tuple({**r, "published": {**r["published"], "data": "other"}} for r in found.records)
+    text = page.render(replace(found, records=other))
+    assert "Published (about other models and questions)</th>" in text
+    assert "The published figures are about other models and questions than these" in text
+
+
+def test_the_first_screen_says_what_was_done_on_what_what_came_out_and_what_to_distrust(built: Path) -> None:
+    text = built.read_text(encoding="utf-8")
+    places = [
+        text.index(f"<h3>{head}")
+        for head in ("What was done", "On what", "What came out", "What to distrust")
+    ]
+    assert places == sorted(places)
+    assert places[-1] < text.index('<nav class="contents"') < text.index('id="verdicts"')
+
+
+def test_missing_answers_are_counted_by_reason(made: tuple[Path, FakeStudy, Path]) -> None:
+    found = gather.gather(*made[:2])
+    kept = set(found.models.loc[found.models["kept"], "model"])
+    mine = found.coverage[found.coverage["model"].isin(kept)]
+    gaps = int(mine["missing"].sum())
+    told = " ".join(story.data(found))
+    assert f"Of {int(mine['items'].sum()):,} answers, {gaps:,} (" in told
+    assert f"{int(mine['judge_failed'].sum()):,} failed or could not be read" in told
+    full = found.coverage.assign(observed=found.coverage["items"], missing=0)
+    assert "No answer is missing." in " ".join(story.data(replace(found, coverage=full)))
+
+
+def test_quotes_and_percentages_are_written_in_one_way_on_the_page(built: Path) -> None:
+    text = re.sub(r"<(style|code)\b.*?</\1>", "", built.read_text(encoding="utf-8"), flags=re.DOTALL)
+    told = re.sub(r"<[^>]*>", "\n", text)
+    assert not re.findall(r"\d ?%", told)
+    names = ("alert", "$frac")
+    assert not [
+        line
+        for line in told.splitlines()
+        if re.search(r"['\"]|&#3[49];", line) and not any(n in line for n in names)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dims", "said"), [(1, "No dimension came back"), (2, "Only one of the two dimensions")]
+)
+def test_abilities_that_may_not_be_real_are_called_so(
+    dims: int, said: str, made: tuple[Path, FakeStudy, Path]
+) -> None:
+    found = gather.gather(*made[:2])
+    assert story.unstable(found) == ""
+    entries = [dict(entry) for entry in found.stability["dimensions"][:dims]]
+    entries[-1]["passes"] = False
+    failed = replace(found, stability={**found.stability, "dimensions": entries})
+    assert story.unstable(failed).startswith(said)
+    assert said in page.render(failed)
+
+
+@pytest.mark.parametrize("dims", [1, 3, 4])
+def test_captions_do_not_speak_of_two_abilities_where_there_are_others(dims: int) -> None:
+    told = [captions.of_figure(name, dims) for name in figures.CATALOGUE]
+    told += [
+        captions.of_kind(kind, dims)
+        for kind in ("direction", "contrast", "correlation", "count", "stability")
+    ]
+    assert not [text for text in told if "the two abilities" in text]
+    assert "plane" not in captions.of_figure("item_map", 1)
+    assert ("Only the first two" in captions.of_figure("item_map", dims)) == (dims > 2)
+
+
+def test_what_is_no_confidence_interval_is_not_called_one() -> None:
+    part = {"name": "n", "estimate": 2, "interval": [2, 3], "unit": "count", "verdict": "inconclusive"}
+    record = {
+        "claim": "C3",
+        "kind": "dimensionality",
+        "unit": "count",
+        "corrected": {**part, "parts": [part]},
+    }
+    rows = tables.parts(record)
+    assert dict(tables.part_columns(rows, "dimensionality"))["interval"] == "Range of the two methods"
+    assert rows[0]["interval"] == "2 to 3"
+    assert tables.column(record, "corrected").interval == "(the two methods: 2 and 3)"
+    assert "loose" in str(page.strip(record))
+
+
 def test_commands_use_the_folder_of_the_configuration(made: tuple[Path, FakeStudy, Path]) -> None:
     folder, study, _ = made
     found = gather.gather(folder, study)
@@ -230,7 +364,7 @@ def test_the_story_says_what_came_out(
     made: tuple[Path, FakeStudy, Path], hostile: tuple[Path, FakeStudy, Path]
 ) -> None:
     found = gather.gather(*made[:2])
-    told = " ".join([*story.done(found), *story.dimensions(found), *story.axes(found), story.claims(found)])
+    told = " ".join([*story.data(found), *story.dimensions(found), *story.axes(found), story.claims(found)])
     assert "39 simulated language models" in told
     assert "16 benchmarks" in told
     assert "both find two" in told
@@ -250,7 +384,7 @@ def test_the_story_says_what_came_out(
     cautions = " ".join(story.cautions(other))
     assert "simulated" not in cautions
     assert "does not tell a failed answer" in cautions
-    assert "1 of 10 of fit “published”" in cautions
+    assert "as published (1 of 10)" in cautions
 
 
 @pytest.mark.parametrize(
@@ -297,9 +431,15 @@ def test_stability_that_could_not_be_judged_is_said(made: tuple[Path, FakeStudy,
 
 def test_few_null_data_sets_are_a_caution(made: tuple[Path, FakeStudy, Path]) -> None:
     found = gather.gather(*made[:2])
-    assert not any("null data sets" in line for line in story.cautions(found))
+    assert not any("trial" in line for line in story.cautions(found))
     few = replace(found, stability={**found.stability, "p_needed": 1 / 31, "replicates": 30})
-    assert any("on 30 null data sets only" in line and "p = .032" in line for line in story.cautions(few))
+    assert any("trial run: chance was judged from 30 simulated" in line for line in story.cautions(few))
+    told = " ".join(story.dimensions(few))
+    assert "in a trial only" in told
+    assert "more clearly than chance" not in told
+    assert {row["answer"] for row in tables.stability(few)} == {"○ a trial, no verdict"}
+    assert "Trial run" in page.render(few)
+    assert "Trial run" not in page.render(found)
 
 
 def test_few_models_are_exploratory(tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ def _column(models: pd.DataFrame, name: str) -> Floats:
     return models[name].to_numpy(dtype=float)
 
 
-def _plane(axes: Axes, models: pd.DataFrame, i: int, j: int, naming: Abilities, alone: bool) -> None:
+def _plane(
+    axes: Axes, models: pd.DataFrame, short: Sequence[str], i: int, j: int, naming: Abilities, alone: bool
+) -> None:
     groups, looks = lineages(models)
     x, y = _column(models, f"ability_{i + 1}"), _column(models, f"ability_{j + 1}")
     if len(models) <= CROWD:
@@ -163,7 +165,7 @@ def _plane(axes: Axes, models: pd.DataFrame, i: int, j: int, naming: Abilities, 
     axes.set_ylabel(printable(words.shorten(naming.axis(j), 34)) + unit)
     axes.margins(0.09)
     chosen = extremes(x, y, 8 if alone else 3)
-    names = [printable(words.model_name(str(models["model"].iloc[n]), 24 if alone else 18)) for n in chosen]
+    names = [printable(short[n]) for n in chosen]
     points = np.stack([x, y], axis=1)
     place_labels(axes, points[chosen], names, obstacles=points, size=5.6 if alone else 5.2)
 
@@ -212,8 +214,9 @@ def abilities(models: pd.DataFrame, naming: Abilities) -> Figure:
             fontweight="normal",
             fontsize=7,
         )
+    short = words.model_names(models["model"].astype(str).tolist(), 24 if len(pairs) == 1 else 18)
     for panel, (i, j) in zip(axes, pairs, strict=False):
-        _plane(panel, models, i, j, naming, len(pairs) == 1)
+        _plane(panel, models, short, i, j, naming, len(pairs) == 1)
     top = "; ".join(
         f"highest in {naming.labels[k]}: {models['model'].iloc[int(models[f'ability_{k + 1}'].argmax())]}"
         for k in range(dims)
@@ -243,7 +246,11 @@ def _ranks(models: pd.DataFrame, naming: Abilities) -> Figure:
     axes.set_ylim(-1, len(models))
     axes.set_xlabel(printable(naming.axis(0)) + " (standard deviations)")
     if named:
-        axes.set_yticks(rank, [printable(words.model_name(m, 28)) for m in models["model"]], fontsize=5.4)
+        axes.set_yticks(
+            rank,
+            [printable(m) for m in words.model_names(models["model"].astype(str).tolist(), 28)],
+            fontsize=5.4,
+        )
         axes.tick_params(axis="y", length=0)
     else:
         axes.set_yticks([])

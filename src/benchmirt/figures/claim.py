@@ -69,6 +69,12 @@ def _stack(
 # ------------------------------------------------------------------ counts
 
 
+def _single(region: tuple[float | None, float | None] | None) -> float | None:
+    """Return the one whole number that a region holds, or None."""
+    low, high = region or (None, None)
+    return None if low is None or high is None or high - low > 1 else (low + high) / 2
+
+
 @styled
 def count(record: Mapping[str, Any]) -> Figure:
     """Draw counts beside the numbers that they should be."""
@@ -78,7 +84,7 @@ def count(record: Mapping[str, Any]) -> Figure:
     figure = sheet(COLUMN, 0.6 + 0.23 * len(rows))
     axes = figure.add_subplot()
     found = np.array([float(r.estimate or 0.0) for r in rows])
-    expected = [r.region[0] if r.region and r.region[0] == r.region[1] else None for r in rows]
+    expected = [_single(r.region) for r in rows]
     widest = max(
         [*found, *(float(e) for e in expected if e is not None), *(r.published or 0 for r in rows)],
         default=1.0,
@@ -134,11 +140,10 @@ def count(record: Mapping[str, Any]) -> Figure:
     ]
     if any(e is not None for e in expected):
         handles.append(Line2D([], [], color=INK, linewidth=1.4, label="should be"))
+    published = verdicts.published_label(words.published_about(record))
     if any(r.published is not None and r.published != e for r, e in zip(rows, expected, strict=True)):
         handles.append(
-            Line2D(
-                [], [], marker="d", markerfacecolor="white", color=INK, linestyle="none", label="published"
-            )
+            Line2D([], [], marker="d", markerfacecolor="white", color=INK, linestyle="none", label=published)
         )
     figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=6.3)
     said = "; ".join(f"{r.name} {verdicts.said(r)}" for r in rows)
@@ -179,7 +184,7 @@ def stability(
     def paint(figure: FigureBase) -> None:
         panels = np.atleast_1d(figure.subplots(1, len(dimensions)))
         for axes, entry in zip(panels, dimensions, strict=True):
-            steadiness.halves(axes, entry, splits, null)
+            steadiness.halves(axes, entry, result, splits, null)
 
     return _stack(record, 4.8 if len(dimensions) < 3 else WIDE, 1.45, paint)
 
@@ -211,12 +216,22 @@ def sides(record: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Mappi
 
 
 def selection_name(select: Mapping[str, Any], without: Mapping[str, Any] | None = None) -> str:
-    """Words for a selection: its values, such as `harmbench, copyright` or `xstest without contrast_*`."""
+    """Words for a selection: its values, such as `harmbench, copyright` or `xstest without contrast`."""
     taken, left = (
-        ", ".join("/".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in given.values())
+        ", ".join(
+            "/".join(
+                _plain(column, value) for value in (values if isinstance(values, list | tuple) else [values])
+            )
+            for column, values in given.items()
+        )
         for given in (select, without or {})
     )
     return f"{taken} without {left}" if left else taken
+
+
+def _plain(column: str, value: object) -> str:
+    """Return a value of an item column in plain words; names of benchmarks stay as they are."""
+    return str(value) if column == "benchmark" else str(value).rstrip("*").replace("_", " ").strip()
 
 
 @styled
@@ -271,21 +286,7 @@ def direction(
             left.set_xlabel("discrimination of each question", fontsize=6.8)
         else:
             right = figure.subplots(1, 1)
-        items.rose(
-            right,
-            {name: s.mean @ B for name, s in found.items()},
-            {
-                name: plane.circular_interval(
-                    plane.heading(s.replicates @ B), float(plane.heading(s.mean @ B))
-                )
-                for name, s in found.items()
-            },
-            looks,
-            naming,
-            B,
-            pair,
-            tags,
-        )
+        items.rose_of(right, list(found.values()), looks, naming, pair, tags)
         figure.legend(
             handles=[
                 Line2D(
@@ -360,7 +361,7 @@ def _table_of_cells(record: Mapping[str, Any], cells: Sequence[Mapping[str, Any]
         )
         figure.legend(
             handles=[
-                Line2D([], [], color=BLUE, marker="o", markersize=4, label="here, near the published"),
+                Line2D([], [], color=BLUE, marker="o", markersize=4, label="here, near the published figure"),
                 Line2D(
                     [],
                     [],
@@ -376,7 +377,7 @@ def _table_of_cells(record: Mapping[str, Any], cells: Sequence[Mapping[str, Any]
                     markerfacecolor="white",
                     color=INK,
                     linestyle="none",
-                    label="published",
+                    label=verdicts.published_label(words.published_about(record)),
                 ),
             ],
             loc="outside lower left",

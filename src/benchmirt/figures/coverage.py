@@ -55,7 +55,8 @@ def coverage(table: pd.DataFrame) -> Figure:
         range(len(benchmarks)), [printable(b) for b in words.shorten_all(benchmarks, 28)], fontsize=6.5
     )
     if named:
-        labels = [printable(words.model_name(models[n], 24)) for n in order]
+        short = words.model_names(models, 24)
+        labels = [printable(short[n]) for n in order]
         axes.set_xticks(range(len(models)), labels, rotation=90, fontsize=5.6 if len(models) <= 50 else 4.6)
         axes.set_xticks(np.arange(len(models) + 1) - 0.5, minor=True)
         axes.set_yticks(np.arange(len(benchmarks) + 1) - 0.5, minor=True)
@@ -70,7 +71,7 @@ def coverage(table: pd.DataFrame) -> Figure:
         spine.set_visible(False)
     bar = figure.colorbar(image, ax=axes, location="top", shrink=0.35, aspect=30, pad=0.02, anchor=(0.0, 0.0))
     bar.set_ticks([0, 0.5, 1], labels=["0\u00a0%", "50\u00a0%", "100\u00a0%"])
-    bar.set_label("share of the benchmark's items with an outcome")
+    bar.set_label("share of the benchmark’s items with an outcome")
     bar.outline.set_visible(False)
     if (values == 0).any():
         axes.legend(

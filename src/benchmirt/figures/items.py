@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -199,9 +200,9 @@ def item_map(items: pd.DataFrame, naming: Abilities) -> Figure:
     Returns
     -------
     Figure
-        With two or more abilities a panel shows the plane of the first two; grey contours hold nine tenths of
-        all items. With one ability a panel shows how the discriminations are distributed. With one benchmark
-        the panels are its categories.
+        With two abilities a panel shows their plane; grey contours hold nine tenths of all items. With more it
+        shows the plane of the first two, and the heading says so. With one ability a panel shows how the
+        discriminations are distributed. With one benchmark the panels are its categories.
     """
     items = items[was_fitted(items)].reset_index(drop=True)
     if items.empty:
@@ -218,7 +219,10 @@ def item_map(items: pd.DataFrame, naming: Abilities) -> Figure:
     points = a @ B
     frame = frame_of(points)
     width = WIDE if columns > 2 else max(COLUMN, 2.6 * columns)
-    figure = sheet(width, rows * (width / columns * 0.93 + 0.2) + 0.62)
+    part = naming.dims > 2
+    figure = sheet(width, rows * (width / columns * 0.93 + 0.2) + 0.62 + 0.34 * part)
+    if part:
+        figure.suptitle(_only_two(naming, width), x=0.01, ha="left", fontsize=7)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     shown = words.shorten_all(names, panel_characters(width / columns))
     background = density(points, frame)
@@ -274,9 +278,21 @@ def item_map(items: pd.DataFrame, naming: Abilities) -> Figure:
     )
     return describe(
         figure,
-        f"Item map: {words.plural(len(items), 'question')} in the plane of {naming.labels[0]} and {naming.labels[1]}, "
+        f"Item map: {words.plural(len(items), 'question')} in the plane of {naming.labels[0]} and {naming.labels[1]}"
+        f"{', two of the ' + words.spelled(naming.dims) + ' abilities' if part else ''}, "
         f"one panel for each of {words.plural(len(names), word, 'benchmarks' if word == 'benchmark' else None)}.",
     )
+
+
+def _only_two(naming: Abilities, width: float) -> str:
+    """Heading of a plane of two abilities where there are more."""
+    shown = words.listing([printable(words.shorten(label, 20)) for label in naming.labels[:2]])
+    hidden = words.listing([printable(words.shorten(label, 20)) for label in naming.labels[2:]])
+    text = (
+        f"Two of the {words.spelled(naming.dims)} abilities: {shown}. A question near the centre may ask for "
+        f"{hidden}, which this plane does not show."
+    )
+    return textwrap.fill(text, int(width * 15))
 
 
 def _histograms(
@@ -558,7 +574,7 @@ def _direction_figure(
     if dims == 2:
         figure = sheet(WIDE, max(3.5, height))
         left, right = figure.subplots(1, 2, width_ratios=(1.05, 1))
-        _one_rose(left, sets, looks, naming, (0, 1), tags)
+        rose_of(left, sets, looks, naming, (0, 1), tags)
         spans = []
         for s in sets:
             around = plane.heading(s.replicates @ B) - first
@@ -606,7 +622,7 @@ def _direction_figure(
         outer = figure.add_gridspec(2, 1, height_ratios=(2.3 * rose_rows, height))
         above = outer[0].subgridspec(rose_rows, 3)
         for n, pair in enumerate(pairs):
-            _one_rose(figure.add_subplot(above[n // 3, n % 3]), sets, looks, naming, pair, tags)
+            rose_of(figure.add_subplot(above[n // 3, n % 3]), sets, looks, naming, pair, tags)
         below = outer[1].subgridspec(1, dims)
         for k in range(dims):
             axes = figure.add_subplot(below[k])
@@ -626,7 +642,7 @@ def _direction_figure(
     return describe(figure, f"Mean direction of the questions of each {word}. {'; '.join(said)}.")
 
 
-def _one_rose(
+def rose_of(
     axes: Axes,
     sets: Sequence[plane.Direction],
     looks: Mapping[str, tuple[str, str, str]],
@@ -634,6 +650,7 @@ def _one_rose(
     pair: tuple[int, int],
     tags: Mapping[str, str],
 ) -> None:
+    """Draw the mean directions of sets of items, with intervals, in the plane of two abilities; see `rose`."""
     B = plane.basis(naming.T, *pair)
     vectors = {s.name: s.mean @ B for s in sets}
     spans = {

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from benchmirt.claims.verdict import P_NEEDED
 from benchmirt.figures import words
 from benchmirt.figures.style import (
     BLUE,
@@ -38,8 +39,8 @@ def _dims_axis(axes: Axes, dims: Floats) -> None:
     axes.set_xlim(dims.min() - 0.4, dims.max() + 0.4)
 
 
-def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
-    """Eigenvalues beside their null distribution; returns which of them lie beyond its 99 % point."""
+def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]], needed: float) -> NDArray[np.bool_]:
+    """Eigenvalues beside their null distribution; returns which of them are beyond chance, at a p-value of at most `needed`."""
     dims, value = _column(rows, "dims"), _column(rows, "eigenvalue")
     q95, q99 = _column(rows, "null_q95"), _column(rows, "null_q99")
     middle = _column(rows, "null_mean")
@@ -51,7 +52,8 @@ def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.bo
     axes.bar(dims, q99 - base, bottom=base, width=0.5, color="#DCDCDC", zorder=1)
     axes.bar(dims, q95 - base, bottom=base, width=0.5, color="#B9B9B9", zorder=1.5)
     axes.plot(dims, value, color=BLUE, linewidth=0.9, zorder=3)
-    beyond = value > q99
+    p = _column(rows, "p")
+    beyond = np.where(np.isfinite(p), p <= needed, value > q99)
     axes.plot(dims[beyond], value[beyond], "o", color=BLUE, zorder=4)
     axes.plot(dims[~beyond], value[~beyond], "o", markerfacecolor="white", color=BLUE, zorder=4)
     if logarithmic:
@@ -83,6 +85,11 @@ def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.bo
     return np.asarray(beyond, dtype=np.bool_)
 
 
+def _needed(eigen: Mapping[str, Any]) -> float:
+    """Return the largest p-value with which an eigenvalue is beyond chance."""
+    return float(eigen.get("p_needed") or P_NEEDED)
+
+
 @styled
 def eigenvalues(number: Mapping[str, Any]) -> Figure:
     """Largest eigenvalue of what k dimensions leave unexplained, beside its distribution if k were enough.
@@ -97,7 +104,7 @@ def eigenvalues(number: Mapping[str, Any]) -> Figure:
     if not rows:
         return message(f"Eigenvalues were not computed. {number.get('why_not') or ''}")
     figure = sheet(COLUMN, 2.6)
-    beyond = _eigen_panel(figure.add_subplot(), rows)
+    beyond = _eigen_panel(figure.add_subplot(), rows, _needed(eigen))
     handles: list[Any] = [
         Line2D([], [], marker="o", color=BLUE, linewidth=0.9, label="data: beyond chance"),
     ]
@@ -252,7 +259,7 @@ def heldout(number: Mapping[str, Any]) -> Figure:
         ),
     ]
     if rows:
-        handles.append(Patch(facecolor="#E8E8E8", label="1 error of the best"))
+        handles.append(Patch(facecolor="#E8E8E8", label="within one error of the best"))
     figure.legend(handles=handles, loc="outside lower left", ncols=3, fontsize=6.2, columnspacing=0.8)
     return describe(figure, f"Prediction by number of dimensions: {'; '.join(said)}.")
 
@@ -270,7 +277,7 @@ def panel(axes: Axes, number: Mapping[str, Any], name: str) -> None:
     found = number[name]
     rows = sorted(found[_LISTS[name]], key=lambda r: int(r["dims"]))
     if name == "eigen":
-        _eigen_panel(axes, rows)
+        _eigen_panel(axes, rows, _needed(found))
         axes.set_title("Left over (grey: chance)", fontsize=7)
     elif name == "heldout":
         _curve(axes, rows, found.get("chosen"), "log loss (less is better)", better="lower", unit="log loss")

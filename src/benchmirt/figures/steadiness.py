@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from benchmirt.claims.verdict import P_NEEDED, is_trial
 from benchmirt.figures import words
 from benchmirt.figures.store import truths
 from benchmirt.figures.style import (
@@ -86,27 +87,42 @@ def _panel(axes: Axes, splits: Floats, null: Floats, threshold: object, low: flo
     house_ticks(axes.xaxis)
 
 
-def answer(entry: Mapping[str, Any]) -> str:
-    """Say with symbol and words whether a dimension comes back, and why not where the two measures do not show it."""
+def answer(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """Say with symbol and words whether a dimension comes back, and why not where the two measures do not show it.
+
+    Parameters
+    ----------
+    entry
+        The dimension's entry of `stability.json`.
+    result
+        Content of `stability.json`.
+    """
     passes = entry.get("passes")
     if passes is None:
         return f"{words.NOTHING} not tested"
+    if is_trial(result):
+        return f"{words.verdict('exploratory').symbol} a trial, no verdict"
     if passes:
         return f"{words.verdict('reproduced').symbol} comes back"
     shown = [entry.get("p_congruence"), entry.get("p_ability_r")]
-    needed = max(0.01, 1.0 / (1 + int(entry.get("replicates") or 10**6)))
     hidden = ""
-    if all(words.is_number(p) and float(p) <= needed for p in shown if p is not None):
+    if all(words.is_number(p) and float(p) <= P_NEEDED for p in shown if p is not None):
         chance = entry.get("p_lineages")
         hidden = (
             f" (lineages {words.probability(chance)})"
-            if words.is_number(chance) and float(chance or 0) >= 0.01
+            if words.is_number(chance) and float(chance or 0) > P_NEEDED
             else ""
         )
     return f"{words.verdict('not reproduced').symbol} does not come back{hidden}"
 
 
-def halves(axes: Axes, entry: Mapping[str, Any], splits: pd.DataFrame, null: pd.DataFrame) -> None:
+def halves(
+    axes: Axes,
+    entry: Mapping[str, Any],
+    result: Mapping[str, Any],
+    splits: pd.DataFrame,
+    null: pd.DataFrame,
+) -> None:
     """One dimension's congruence between halves beside chance, in its own axes."""
     dimension = int(entry["dimension"])
     data, chance = _values(splits, dimension, "congruence"), _null_means(null, dimension, "congruence")
@@ -115,7 +131,7 @@ def halves(axes: Axes, entry: Mapping[str, Any], splits: pd.DataFrame, null: pd.
     mean = (
         f"mean {words.number(entry.get('congruence_mean'))}, {words.probability(entry.get('p_congruence'))}"
     )
-    axes.set_title(f"Dimension {dimension}: {answer(entry)}\n{mean}", fontsize=7)
+    axes.set_title(f"Dimension {dimension}: {answer(entry, result)}\n{mean}", fontsize=7)
     axes.set_xlabel("congruence of halves")
 
 
@@ -160,14 +176,14 @@ def stability(result: Mapping[str, Any], splits: pd.DataFrame, null: pd.DataFram
             )
             p = words.probability(entry.get("p_congruence" if column == "congruence" else "p_ability_r"))
             mean = f"mean {words.number(entry.get(f'{column}_mean'))}, {p}"
-            title = f"Dimension {dimension}: {answer(entry)}\n{mean}" if place == 0 else f"\n{mean}"
+            title = f"Dimension {dimension}: {answer(entry, result)}\n{mean}" if place == 0 else f"\n{mean}"
             axes.set_title(title, fontsize=7)
             if row == len(dimensions) - 1:
                 axes.set_xlabel(label)
         said.append(
             f"dimension {dimension} congruence {words.number(entry.get('congruence_mean'))} "
             f"({words.probability(entry.get('p_congruence'))}), abilities r {words.number(entry.get('ability_r_mean'))} "
-            f"({words.probability(entry.get('p_ability_r'))}): {answer(entry)}"
+            f"({words.probability(entry.get('p_ability_r'))}): {answer(entry, result)}"
         )
     figure.legend(
         handles=[
@@ -232,7 +248,7 @@ def reproducibility(table: pd.DataFrame) -> Figure:
             axes.plot(
                 [values.mean()] * 2, [height - 0.36, height + 0.36], color=colour, linewidth=1.2, zorder=2
             )
-            rows.append(f"dimension {dimension}, {printable(fit)}")
+            rows.append(f"dimension {dimension}, {printable(words.fit_name(fit))}")
             height += 1
     axes.set_yticks(range(height), rows)
     axes.set_ylim(height - 0.45, -0.55)
@@ -266,8 +282,8 @@ def reproducibility(table: pd.DataFrame) -> Figure:
     figure.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=6.2)
     means = table.groupby(["dimension", "fit"], sort=True)["congruence"].agg(["mean", "min", "count"])
     said = "; ".join(
-        f"dimension {row['dimension']}, {row['fit']}: mean {words.number(row['mean'])}, lowest {words.number(row['min'])} over "
-        f"{words.plural(int(row['count']), 'seed')}"
+        f"dimension {row['dimension']}, {words.fit_name(str(row['fit']))}: mean {words.number(row['mean'])}, "
+        f"lowest {words.number(row['min'])} over {words.plural(int(row['count']), 'seed')}"
         for row in means.reset_index().to_dict("records")
     )
     return describe(figure, f"Agreement of each seed with the consensus of the others. {said}.")

@@ -19,6 +19,7 @@ from benchmirt.figures.style import COLUMN, GREY, INK, WIDE, describe, message, 
 _FIXED = {"r": (-1.0, 1.0), "degrees": (0.0, 180.0), "share": (0.0, 1.0), "congruence": (0.0, 1.0)}
 _BAND = "#CFE3F1"
 _EDGE = "#5B9BC8"
+_DOTTED = (0, (1, 1))
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Row:
         Sentence that explains the verdict; shown where there is no estimate.
     signed
         True for a difference of angles, whose scale reaches to both sides of 0.
+    about
+        Whose data the published figure is about, where these are others; else empty.
+    loose
+        True where `low` and `high` are the answers of two methods and no confidence interval.
     """
 
     name: str
@@ -55,6 +60,8 @@ class Row:
     unit: str
     why: str = ""
     signed: bool = False
+    about: str = ""
+    loose: bool = False
 
 
 def _float(value: object) -> float | None:
@@ -68,6 +75,13 @@ def _region(bounds: Mapping[str, Any] | None) -> tuple[float | None, float | Non
     return None if low is None and high is None else (low, high)
 
 
+def _figure(record: Mapping[str, Any], value: object) -> float | None:
+    """Return the published figure to draw; a count of another size is none."""
+    uncompared = (record.get("as_published") or {}).get("verdict") == "not compared"
+    return None if record.get("kind") == "count" and uncompared else _float(value)
+
+
+_LOOSE = "dimensionality"
 _SIGNED = ("leaning", "leaning_difference", "angle_difference")
 
 
@@ -90,11 +104,13 @@ def row_of(record: Mapping[str, Any]) -> Row:
         _float(bounds[0]),
         _float(bounds[1]),
         _region(corrected.get("region")),
-        _float(published.get("value")),
+        _figure(record, published.get("value")),
         str(corrected.get("verdict") or ""),
         words.unit_of(record),
         str(corrected.get("why") or ""),
         headline(record).get("statistic") in _SIGNED,
+        words.published_about(record),
+        record.get("kind") == _LOOSE,
     )
 
 
@@ -117,11 +133,13 @@ def rows_of_parts(record: Mapping[str, Any], limit: int = 40) -> list[Row]:
                 _float(bounds[0]),
                 _float(bounds[1]),
                 _region(part.get("region")),
-                _float(published),
+                _figure(record, published),
                 str(part.get("verdict") or ""),
                 words.unit_of(record, part),
                 str(part.get("why") or ""),
                 part.get("statistic") in _SIGNED,
+                words.published_about(record),
+                record.get("kind") == _LOOSE,
             )
         )
     return rows
@@ -191,10 +209,16 @@ def _draw_row(axes: Axes, row: Row) -> None:
             left = low if row.low is None else row.low
             right = high if row.high is None else row.high
             axes.plot(
-                [left, right], [0, 0], color=look.colour, linewidth=1.8, solid_capstyle="butt", zorder=4
+                [left, right],
+                [0, 0],
+                color=look.colour,
+                linewidth=1.8,
+                linestyle=_DOTTED if row.loose else "-",
+                solid_capstyle="butt",
+                zorder=4,
             )
             for end, known in ((left, row.low), (right, row.high)):
-                if known is not None:
+                if known is not None and not row.loose:
                     axes.plot(
                         [end, end], [-0.28, 0.28], color=look.colour, linewidth=1.0, zorder=4, clip_on=False
                     )
@@ -226,7 +250,14 @@ def _value(row: Row) -> str:
     text = words.quantity(row.estimate, row.unit)
     if (row.low is None and row.high is None) or row.low == row.high == row.estimate:
         return text
+    if row.loose:
+        return f"{words.quantity(row.low, row.unit)} and {words.quantity(row.high, row.unit)}"
     return f"{text} {words.interval((row.low, row.high), row.unit)}"
+
+
+def published_label(about: str) -> str:
+    """Words for published figures in a legend, with whose data they are about (`words.published_about`)."""
+    return f"published ({about})" if about else "published"
 
 
 def _legend(figure: FigureBase, rows: Sequence[Row], columns: int) -> None:
@@ -235,7 +266,8 @@ def _legend(figure: FigureBase, rows: Sequence[Row], columns: int) -> None:
         handles.append(
             Patch(facecolor=_BAND, edgecolor=_EDGE, linewidth=0.5, label="where the claim is true")
         )
-    if any(row.published is not None for row in rows):
+    about = {row.about for row in rows if row.published is not None}
+    if about:
         handles.append(
             Line2D(
                 [],
@@ -246,7 +278,18 @@ def _legend(figure: FigureBase, rows: Sequence[Row], columns: int) -> None:
                 markeredgecolor=INK,
                 markeredgewidth=0.8,
                 linestyle="none",
-                label="published",
+                label=published_label(sorted(about)[-1]),
+            )
+        )
+    if any(row.loose and row.low != row.high for row in rows):
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=GREY,
+                linewidth=1.6,
+                linestyle=_DOTTED,
+                label="from one method’s answer to the other’s",
             )
         )
     for word in dict.fromkeys(row.verdict for row in rows if row.estimate is not None):
@@ -276,12 +319,14 @@ def _lines(
     for i, (row, name) in enumerate(zip(rows, names, strict=True)):
         left = figure.add_subplot(grid[i, 0])
         left.set_axis_off()
-        text = "\n".join(textwrap.wrap(name, chars)[:2]) if len(name) > chars else name
+        text = "\n".join(textwrap.wrap(name, chars)[:3]) if len(name) > chars else name
         left.text(0, 0.5, text, va="center", ha="left", fontsize=7 if wide else 6.5, transform=left.transAxes)
         middle = figure.add_subplot(grid[i, 1])
         if row.estimate is None:
             middle.set_axis_off()
-            why = words.shorten_end(printable(row.why), int(width * 13.4) if wide else int(width * 14))
+            why = words.shorten_end(
+                printable(words.typeset(row.why)), int(width * 13.4) if wide else int(width * 14)
+            )
             middle.text(
                 0,
                 0.5,
@@ -322,7 +367,7 @@ def fill(figure: FigureBase, rows: Sequence[Row], width: float) -> None:
     _lines(
         figure,
         rows,
-        [printable(row.name) for row in rows],
+        [printable(words.typeset(row.name)) for row in rows],
         columns=3 if width > COLUMN + 0.5 else 2,
         width=width,
     )
@@ -366,7 +411,9 @@ def verdicts(records: Sequence[Mapping[str, Any]]) -> Figure:
     )
     rows = [row_of(record) for record in records]
     names = [
-        printable(f"{record['claim']}  {words.shorten_end(str(record.get('statement') or ''), 72)}")
+        printable(
+            f"{record['claim']}  {words.shorten_end(words.typeset(str(record.get('statement') or '')), 120)}"
+        )
         for record in records
     ]
     figure = sheet(WIDE, 0.35 + 0.43 * len(rows))

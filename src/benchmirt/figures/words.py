@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from benchmirt.claims.verdict import MIN_MODELS
 
 MINUS = "\u2212"
 NOTHING = "\u2013"
@@ -86,7 +89,7 @@ VERDICTS: dict[str, Verdict] = {
             "#0072B2",
             "s",
             "early",
-            "fewer than 30 models: the number is shown, no verdict is given",
+            f"fewer than {MIN_MODELS} models, or a trial run: the number is shown, no verdict is given",
         ),
         Verdict(
             "cannot test",
@@ -95,6 +98,14 @@ VERDICTS: dict[str, Verdict] = {
             "_",
             "none",
             "this study lacks the data that the claim is about",
+        ),
+        Verdict(
+            "not compared",
+            NOTHING,
+            "#6B6B6B",
+            "_",
+            "none",
+            "there is no published figure, or it is about questions that this study lacks",
         ),
     )
 }
@@ -108,6 +119,28 @@ def verdict(word: str | None) -> Verdict:
     if not word:
         return _UNKNOWN
     return Verdict(word, NOTHING, _UNKNOWN.colour, _UNKNOWN.marker, "none", "")
+
+
+def published_about(record: Mapping[str, Any]) -> str:
+    """Say whose data a claim's published figure is about, where these are others; else an empty text."""
+    return {"simulated": "about real models", "other": "about other models and questions"}.get(
+        str((record.get("published") or {}).get("data")), ""
+    )
+
+
+def span_name(kind: str) -> str:
+    """Name what stands around the estimate of a kind of claim: an interval, or what is no confidence interval."""
+    return {"dimensionality": "range of the two methods", "stability": "95\u00a0% of the splits"}.get(
+        kind, "95\u00a0% interval"
+    )
+
+
+def fit_name(name: str) -> str:
+    """Name a fit in words: `published` is the fit as published, `dims-k2` the one with two dimensions."""
+    size = re.fullmatch(r"dims-k(\d+)", name)
+    if size:
+        return f"with {plural(int(size[1]), 'dimension')}"
+    return {"published": "as published", "nuts": "check by sampling"}.get(name, name)
 
 
 def is_number(value: object) -> bool:
@@ -286,12 +319,28 @@ def shorten_end(text: str, width: int) -> str:
     return head.rstrip(" ,;:.") + ELLIPSIS
 
 
-def model_name(name: str, width: int = 26) -> str:
-    """Return a model's name for a picture: without its organisation (`org/name`, `org__name`), cut."""
+def _own_name(name: str) -> str:
+    """Return a model's name without its organisation (`org/name`, `org__name`)."""
     own = name.rsplit("/", 1)[-1]
     if own == name and "__" in own.strip("_"):
         own = own.split("__", 1)[1]
-    return shorten(own or name, width)
+    return own or name
+
+
+def model_names(names: Sequence[str], width: int = 26) -> list[str]:
+    """Return models' names for a picture, cut: without the organisation, unless two would look the same.
+
+    Parameters
+    ----------
+    names
+        Names of all models of the study, each once.
+    width
+        Largest number of characters of each answer, at least 8.
+    """
+    own = [_own_name(name) for name in names]
+    met = Counter(own)
+    told = [name if met[short] > 1 else short for name, short in zip(names, own, strict=True)]
+    return shorten_all(told, width)
 
 
 def capital(text: str) -> str:
@@ -332,12 +381,19 @@ def region(bounds: Mapping[str, Any] | None, unit: str = "") -> str:
     return NOTHING
 
 
+def punctuate(text: str) -> str:
+    """Write quotes, apostrophes and percentages in a text from elsewhere as everywhere else: “it’s 95 %”."""
+    text = re.sub(r"(?<=\d)[ \u00a0]?%", "\u00a0%", text).replace("...", ELLIPSIS)
+    text = re.sub(r"(?<![^\s(\[])\"(?=\S)", "“", text).replace('"', "”")
+    return re.sub(r"(?<![^\s(\[“])'(?=\S)", "‘", text).replace("'", "’")
+
+
 def typeset(text: str) -> str:
-    """Write the numbers in a text from elsewhere as everywhere else: −.89 for -0.89 and for -.89."""
+    """Write the numbers in a text from elsewhere as everywhere else, −.89 for -0.89 and for -.89; and punctuate it."""
     return re.sub(
         r"(?<![\w.,\u2212-])(-?)0?(\.\d+)(?!\.?\d)",
         lambda m: (MINUS if m.group(1) else "") + m.group(2),
-        text,
+        punctuate(text),
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from benchmirt.figures import words
+
 CAPTIONS: dict[str, str] = {
     "verdicts": (
         "One line per claim. The shaded band is where the claim is true, the bar is the 95 % interval of the corrected "
-        "estimate, the diamond is the published figure. A bar wholly inside the band: reproduced; wholly outside: not "
-        "reproduced; across its border: inconclusive. The ends of each scale are written below it."
+        "estimate (for the number of dimensions, the answers of two methods; for stability, 95 % of the splits); a "
+        "diamond, where there is one, is the published figure. A bar wholly inside the band: reproduced; wholly outside: "
+        "not reproduced; across its border: inconclusive. The ends of each scale are written below it."
     ),
     "abilities": (
         "Each mark is a language model, placed by its abilities, in standard deviations of the assumed spread of models. "
@@ -51,22 +54,39 @@ CAPTIONS: dict[str, str] = {
     ),
 }
 
+_ONE_ABILITY = {
+    "abilities": (
+        "Each mark is a language model, from the highest to the lowest ability, in standard deviations of the assumed "
+        "spread of models. Thin bars are 95 % intervals. Colour and shape tell the lineage, since models of one lineage "
+        "are not independent of each other."
+    ),
+    "item_map": (
+        "How sharply the questions of each benchmark separate able from less able models: the farther to the right, the "
+        "more sharply. A question left of 0 is passed by the less able ones."
+    ),
+    "directions": (
+        "How sharply each benchmark’s questions separate able from less able models, on average. A benchmark left of 0 is "
+        "passed by the less able ones. Bars are 95 % bootstrap intervals over lineages."
+    ),
+}
+"""Captions of those figures that show a single ability in another way."""
+
 _KINDS: dict[str, str] = {
-    "count": "Counts of this study (bars) beside what they should be (black lines).",
+    "count": "Counts of this study beside what they should be (black lines).",
     "dimensionality": (
-        "Evidence on the number of dimensions (rings: the number chosen; grey: what chance leaves over), and below it the "
-        "claim’s own numbers with the region in which the claim is true."
+        "Evidence on the number of dimensions (ring, or first open point beside the grey of chance: the number chosen), and "
+        "below it the answers of the two methods with the region in which the claim is true."
     ),
     "stability": (
         "Agreement of each dimension between independent halves (blue) and by chance (grey), and below it the claim’s own "
-        "numbers with the region in which the claim is true."
+        "numbers, each with the range of 95 % of the splits."
     ),
     "direction": (
-        "The questions that the claim speaks of, in the plane of the two abilities, with their mean directions and 95 % "
+        "The questions that the claim speaks of, in the plane of {plane}, with their mean directions and 95 % "
         "bootstrap intervals (wedges). Below: the claim’s own numbers with the region in which the claim is true."
     ),
     "contrast": (
-        "The two sets of questions that the claim sets against each other, in the plane of the two abilities, with their "
+        "The two sets of questions that the claim sets against each other, in the plane of {plane}, with their "
         "mean directions and 95 % bootstrap intervals (wedges). Below: the difference and the region in which the claim "
         "is true."
     ),
@@ -77,6 +97,24 @@ _KINDS: dict[str, str] = {
 }
 
 
-def of_kind(kind: str) -> str:
-    """Return the caption of a claim's figure."""
-    return _KINDS.get(kind, "The claim’s numbers with the region in which the claim is true.")
+def of_figure(name: str, dims: int) -> str:
+    """Return the caption of a figure of the catalogue.
+
+    Parameters
+    ----------
+    name
+        Name of the figure.
+    dims
+        Number of abilities that it shows.
+    """
+    text = _ONE_ABILITY.get(name, CAPTIONS[name]) if dims == 1 else CAPTIONS[name]
+    if name == "item_map" and dims > 2:
+        text += f" Only the first two of the {words.spelled(dims)} abilities are shown."
+    return words.punctuate(text)
+
+
+def of_kind(kind: str, dims: int) -> str:
+    """Return the caption of a claim's figure, in a study with so many abilities."""
+    plane = "the two abilities" if dims == 2 else f"two of the {words.spelled(dims)} abilities"
+    text = _KINDS.get(kind, "The claim’s numbers with the region in which the claim is true.")
+    return words.punctuate(text.format(plane=plane))

@@ -13,11 +13,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from benchmirt.claims.verdict import is_trial
 from benchmirt.errors import InputError
 from benchmirt.figures import catalogue, claim, verdicts, words
 from benchmirt.files import write_text
-from benchmirt.report import story, tables
-from benchmirt.report.captions import CAPTIONS, of_kind
+from benchmirt.report import captions, story, tables
 from benchmirt.report.gather import Findings
 
 HEAVY = 900_000
@@ -103,8 +103,9 @@ def strip(record: Mapping[str, Any]) -> Markup:
             f'<rect x="{start:.1f}" y="3" width="{max(stop - start, 2.0):.1f}" height="17" class="region"/>'
         )
     if row.low is not None or row.high is not None:
+        loose = " loose" if row.loose else ""
         left, right = at(low if row.low is None else row.low), at(high if row.high is None else row.high)
-        pieces.append(f'<line x1="{left}" y1="11.5" x2="{right}" y2="11.5" class="span {look.css}"/>')
+        pieces.append(f'<line x1="{left}" y1="11.5" x2="{right}" y2="11.5" class="span {look.css}{loose}"/>')
     pieces.append(f'<circle cx="{at(row.estimate)}" cy="11.5" r="3.6" class="dot {look.css}"/>')
     ends = (words.quantity(low, row.unit), words.quantity(high, row.unit))
     label = f"estimate {verdicts.said(row)}, on a scale from {ends[0]} to {ends[1]}"
@@ -133,7 +134,11 @@ def badge(word: str) -> Markup:
 
 @dataclass(frozen=True)
 class ClaimSection:
-    """All that the page shows of one claim; `silent` if neither column has anything to say."""
+    """All that the page shows of one claim.
+
+    `silent` if neither column has anything to say; `about` says whose data the published figure is about, where these
+    are others; `untestable` claims of a published study are only listed.
+    """
 
     id: str
     anchor: str
@@ -155,6 +160,8 @@ class ClaimSection:
     files: list[str]
     needs: int | None
     silent: bool
+    about: str
+    untestable: bool
 
 
 def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
@@ -173,16 +180,16 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         id=identifier,
         anchor="claim-" + re.sub(r"[^A-Za-z0-9_.-]", "-", identifier),
         kind=str(record.get("kind") or ""),
-        statement=str(record.get("statement") or ""),
+        statement=words.typeset(str(record.get("statement") or "")),
         published=tables.published(record),
         as_published=tables.column(record, "as_published"),
         corrected=tables.column(record, "corrected"),
         region=tables.region(record),
         strip=strip(record),
         picture=picture(found.results, f"claim_{identifier}") if drawn else None,
-        caption=of_kind(str(record.get("kind") or "")),
+        caption=captions.of_kind(str(record.get("kind") or ""), found.naming.dims),
         parts=parts,
-        part_columns=tables.part_columns(parts),
+        part_columns=tables.part_columns(parts, str(record.get("kind") or "")),
         cells=tables.cells(record),
         why=str(record.get("why") or ""),
         sample=words.listing(sized),
@@ -193,11 +200,10 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         files=[str(path) for path in record.get("tables") or []],
         needs=needs if isinstance(needs, int) else None,
         silent=not drawn
-        and all(
-            (record.get(which) or {}).get("verdict") == "cannot test"
-            and (record.get(which) or {}).get("estimate") is None
-            for which in ("as_published", "corrected")
-        ),
+        and story.corrected_verdict(record) == "cannot test"
+        and all((record.get(which) or {}).get("estimate") is None for which in ("as_published", "corrected")),
+        about=words.published_about(record),
+        untestable=story.untestable(record),
     )
 
 
@@ -217,6 +223,8 @@ def environment() -> Environment:
         interval=words.interval,
         capital=words.capital,
         sentence=words.sentences,
+        punctuate=words.punctuate,
+        typeset=words.typeset,
     )
     made.globals.update(badge=badge, verdict=words.verdict, verdicts=words.VERDICTS, nothing=words.NOTHING)
     return made
@@ -231,17 +239,26 @@ def render(found: Findings) -> str:
     provenance = found.summaries["honest"].get("provenance") or {}
     style = (Path(__file__).with_name("page.css")).read_text(encoding="utf-8")
     shown_models = tables.models(found)
+    about = {words.published_about(record) for record in found.records}
+    sections = [section(found, record) for record in found.records]
     return made.get_template("page.html").render(
         found=found,
         style=Markup(style),
         pictures=pictures,
-        captions=CAPTIONS,
+        captions={name: captions.of_figure(name, found.naming.dims) for name in catalogue.CATALOGUE},
         titles={name: entry.title for name, entry in catalogue.CATALOGUE.items()},
         done=story.done(found),
-        outcome=[*story.dimensions(found), *story.axes(found), story.claims(found)],
+        data=story.data(found),
+        outcome=[story.claims(found), *story.dimensions(found), *story.axes(found)],
         cautions=story.cautions(found),
         tally=story.tally(found.records),
-        claims=[section(found, record) for record in found.records],
+        claims=[claim for claim in sections if not claim.untestable],
+        untestable=[claim for claim in sections if claim.untestable],
+        about=next(iter(about)) if len(about) == 1 else None,
+        any_published=any((record.get("published") or {}).get("data") for record in found.records),
+        unstable=story.unstable(found),
+        tested=sum(story.corrected_verdict(record) != "cannot test" for record in found.records),
+        trial=is_trial(found.stability),
         benchmarks=tables.benchmarks(found),
         models=shown_models,
         more_models=int(found.model_statistics["ability_1"].notna().sum()) - len(shown_models),
@@ -256,9 +273,7 @@ def render(found: Findings) -> str:
         cards=[tables.fit_card(fit) for fit in found.fits],
         page_command=tables.command(found, "report/index.html"),
         provenance=provenance,
-        provenance_lines=tables.flat(
-            {k: v for k, v in provenance.items() if k != "versions" and v is not None}
-        ),
+        provenance_lines=tables.origins(provenance),
         versions=sorted((provenance.get("versions") or {}).items()),
     )
 

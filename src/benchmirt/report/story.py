@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmirt.claims.verdict import MIN_MODELS, MIN_NULLS, is_trial
 from benchmirt.figures import words
 from benchmirt.report.gather import Findings
-
-EXPLORATORY = 30
-"""With fewer models than this no verdict is given."""
 
 ORDER = ("reproduced", "not reproduced", "inconclusive", "exploratory", "cannot test")
 
@@ -18,6 +16,16 @@ ORDER = ("reproduced", "not reproduced", "inconclusive", "exploratory", "cannot 
 def corrected_verdict(record: Mapping[str, Any]) -> str:
     """Return the corrected verdict of a claim, in the words of the records."""
     return str((record.get("corrected") or {}).get("verdict") or "")
+
+
+def untestable(record: Mapping[str, Any]) -> bool:
+    """Say whether a claim of a published study has no answer here at all, so that its reason is all there is to say."""
+    return (
+        corrected_verdict(record) == "cannot test"
+        and bool((record.get("published") or {}).get("data"))
+        and (record.get("corrected") or {}).get("estimate") is None
+        and (record.get("as_published") or {}).get("estimate") is None
+    )
 
 
 def tally(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
@@ -28,26 +36,78 @@ def tally(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
 
 
 def done(found: Findings) -> list[str]:
-    """Say what was done, on which models and benchmarks."""
-    units = list(dict.fromkeys(found.items["benchmark"].astype(str)))
-    kept = found.kept_items
-    named = (
-        f" ({words.listing([words.shorten(u, 34) for u in units])})"
-        if len(units) <= 20
-        else f" (among them {words.listing([words.shorten(u, 34) for u in units[:8]])})"
-    )
-    kind = "simulated language models with made-up answers" if found.simulated else "language models"
-    return [
-        f"{words.capital(words.count(found.kept_models))} {kind} from {words.plural(found.lineages, 'lineage')} "
-        f"answered {words.plural(kept, 'question')} from {words.plural(len(units), 'benchmark')}{named}. Every answer "
-        "counts as 1 (right, or safe) or 0.",
+    """Say what was done."""
+    out = [
         "If two questions ask for the same ability, then models that get the one right tend to get the other right "
         "too. From this pattern alone, without being told what a question is about, a statistical model works out on "
         "how many different abilities the answers depend, how much of each ability every language model has, and "
-        "which benchmark asks for which.",
-        "Then each published claim is put to the test twice: once by the study's own procedure (“as published”), "
-        "once with its known statistical weaknesses mended and with an honest margin of error (“corrected”).",
+        "which benchmark (set of questions) asks for which."
     ]
+    told = [record for record in found.records if not untestable(record)]
+    if any((record.get("published") or {}).get("data") for record in told):
+        out.append(
+            "Then each claim of a published study is put to the test twice: once by that study’s own procedure (“as "
+            "published”), once with its known statistical weaknesses mended and with an honest margin of error "
+            "(“corrected”)."
+        )
+    elif told:
+        out.append("Then each claim is put to the test, with an honest margin of error.")
+    return out
+
+
+_NAMED = 6
+"""So many benchmarks are named on the first screen; of more only a few."""
+
+
+def data(found: Findings) -> list[str]:
+    """Say on which models and questions, whether they are real, and how many answers are missing."""
+    units = [words.shorten(str(u), 34) for u in dict.fromkeys(found.items["benchmark"].astype(str))]
+    named = words.listing(units) if len(units) <= _NAMED else f"such as {words.listing(units[: _NAMED // 2])}"
+    kind = "simulated language models" if found.simulated else "language models"
+    lineages = (
+        f"{words.plural(found.kept_models, kind.removesuffix('s'))}, descended from "
+        f"{words.plural(found.lineages, 'base model')} (lineages)"
+    )
+    made_up = (
+        " Models and answers are made up, drawn by chance from a truth that is known."
+        if found.simulated
+        else ""
+    )
+    return [
+        words.punctuate(
+            f"{lineages}, and {words.plural(found.kept_items, 'question')} of {words.plural(len(units), 'benchmark')} "
+            f"({named}).{made_up}"
+        ),
+        f"An answer counts as 1 if it is right, or safe, and as 0 if it is not. {_gaps(found)}",
+    ]
+
+
+_NOT_RUN = ("not_run", "excluded")
+_UNREADABLE = ("empty", "truncated", "unparsed", "judge_failed", "timeout")
+
+
+def _gaps(found: Findings) -> str:
+    """Say how many answers are missing, and why."""
+    kept = found.models.loc[found.models["kept"].astype(bool), "model"].astype(str)
+    table = found.coverage[found.coverage["model"].astype(str).isin(kept)]
+
+    def total(*columns: str) -> int:
+        return int(sum(float(table[column].astype(float).sum()) for column in columns if column in table))
+
+    cells, gaps = total("items"), total("items") - total("observed")
+    if not gaps:
+        return "No answer is missing."
+    reasons = {
+        "not run": total(*_NOT_RUN),
+        "failed or could not be read": total(*_UNREADABLE),
+        "told differently by two sources": total("conflict"),
+    }
+    told = [f"{words.count(n)} {reason}" for reason, n in reasons.items() if n]
+    why = f": {words.listing(told)}" if told else ""
+    return (
+        f"Of {words.plural(cells, 'answer')}, {words.count(gaps)} ({words.share(gaps / cells)}) "
+        f"{'is' if gaps == 1 else 'are'} missing{why}. Corrected, missing ones count as unknown and not as wrong."
+    )
 
 
 def dimensions(found: Findings) -> list[str]:
@@ -85,6 +145,12 @@ def dimensions(found: Findings) -> list[str]:
             words.sentences(
                 f"Whether they are stable could not be judged. {found.stability.get('why_not') or ''}"
             )
+        )
+        return out
+    if is_trial(found.stability):
+        out.append(
+            f"Whether {'it comes' if len(stable) == 1 else 'they come'} back when models and questions are split into "
+            "independent halves was looked at in a trial only, which gives no verdict."
         )
         return out
     passed = [int(d["dimension"]) for d in stable if d.get("passes")]
@@ -166,6 +232,24 @@ def axes(found: Findings) -> list[str]:
     return out
 
 
+def unstable(found: Findings) -> str:
+    """Say that not all abilities may be real, where not all dimensions come back; else nothing."""
+    stable = found.stability.get("dimensions") or []
+    failed = [int(d["dimension"]) for d in stable if d.get("passes") is False]
+    if is_trial(found.stability) or not failed:
+        return ""
+    if len(failed) == len(stable):
+        return (
+            "No dimension came back in independent halves, so these data do not show that there is any ability of this "
+            "kind. What follows describes the fit, not the models."
+        )
+    return (
+        f"Only {words.spelled(len(stable) - len(failed))} of the {words.spelled(len(stable))} dimensions came back in "
+        f"independent halves, while the abilities below are turned out of all {words.spelled(len(stable))}. So not every "
+        "ability below is real."
+    )
+
+
 def _bounds(entry: Mapping[str, Any]) -> str:
     bounds = (entry.get("low"), entry.get("high"))
     return f", 95 % interval {words.interval(bounds)}" if any(words.is_number(b) for b in bounds) else ""
@@ -202,19 +286,31 @@ def cautions(found: Findings) -> list[str]:
     out = []
     if found.simulated:
         out.append(
-            "These data are simulated: the answers were drawn by chance from a truth that is known. Nothing here says "
-            "anything about real models; it shows whether the method finds what was put in."
+            "These data are simulated. Nothing here says anything about real models; it shows whether the method finds "
+            "what was put in."
         )
-    if found.kept_models < EXPLORATORY:
+    if is_trial(found.stability):
+        sets = words.plural(int(found.stability.get("replicates") or 0), "simulated data set")
         out.append(
-            f"With {words.plural(found.kept_models, 'model')} (fewer than {EXPLORATORY}) numbers and intervals are shown "
+            f"This is a trial run: chance was judged from {sets} where {MIN_NULLS} are needed. Claims that rest on it are "
+            "shown without a verdict."
+        )
+    if found.kept_models < MIN_MODELS:
+        out.append(
+            f"With {words.plural(found.kept_models, 'model')} (fewer than {MIN_MODELS}) numbers and intervals are shown "
             "as exploratory, and no verdict is given."
         )
-    needed = found.stability.get("p_needed")
-    if words.is_number(needed) and float(needed or 0) > 0.0101:
+    told = [record for record in found.records if not untestable(record)]
+    about = {(record.get("published") or {}).get("data") for record in told}
+    if "other" in about:
         out.append(
-            f"Stability was tested on {words.plural(int(found.stability.get('replicates') or 0), 'null data set')} only, so "
-            f"a dimension passes at p = {words.number(needed, 3)} or less instead of the usual .01."
+            "The published figures are about other models and questions than these. They stand beside for comparison; "
+            "that a number here differs does not speak against them."
+        )
+    elif "simulated" in about:
+        out.append(
+            "The published figures are about real models. That a number “matches” says that the published procedure "
+            "gives it on made-up answers too."
         )
     if not found.summaries["honest"].get("failures_known", True):
         out.append(
@@ -222,10 +318,15 @@ def cautions(found: Findings) -> list[str]:
             "count as 0 in both columns."
         )
     unsettled = [
-        f"{sum(not run.converged for run in fit.runs)} of {len(fit.runs)} of fit “{fit.name}”"
+        f"{words.fit_name(fit.name)} ({sum(not run.converged for run in fit.runs)} of {len(fit.runs)})"
         for fit in found.fits
         if not all(run.converged for run in fit.runs)
     ]
     if unsettled:
         out.append(f"Some runs did not settle and are marked below: {words.listing(unsettled)}.")
-    return out
+    if unstable(found):
+        out.append(unstable(found))
+    return out or [
+        "Nothing in particular: enough models, and every run settled. What is found holds for models and questions like "
+        "these."
+    ]

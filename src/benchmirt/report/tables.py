@@ -65,6 +65,9 @@ def column(record: Mapping[str, Any], which: str) -> Column:
     elif several:
         brief = words.shorten_end(str(answer.get("why") or said), 150)
         estimate = words.NOTHING
+    if which == "corrected" and record.get("kind") == "dimensionality" and span:
+        low, high = (words.quantity(end, unit) for end in answer["interval"])
+        span = f"[{estimate}, {estimate}]" if low == high else f"(the two methods: {low} and {high})"
     return Column(
         verdict=str(answer.get("verdict") or ""),
         estimate=estimate,
@@ -100,17 +103,20 @@ def parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
         if isinstance(figure, Mapping):
             figure = figure.get("value")
         redone = words.quantity(part.get("as_published"), unit)
+        interval = words.interval(part.get("interval"), unit) if part.get("interval") else words.NOTHING
+        if record.get("kind") == "count":
+            interval = words.NOTHING
+        if record.get("kind") == "dimensionality" and interval != words.NOTHING:
+            interval = " to ".join(dict.fromkeys(words.quantity(end, unit) for end in part["interval"]))
         if part.get("as_published_verdict") in ("matches", "differs") and redone != words.NOTHING:
             redone = f"{redone} {words.verdict(part['as_published_verdict']).symbol}"
         rows.append(
             {
-                "name": str(part.get("name") or "part"),
+                "name": words.typeset(str(part.get("name") or "part")),
                 "published": words.quantity(figure, unit),
                 "as_published": redone,
                 "estimate": words.quantity(part.get("estimate"), unit),
-                "interval": words.interval(part.get("interval"), unit)
-                if part.get("interval")
-                else words.NOTHING,
+                "interval": interval,
                 "region": words.region(part.get("region"), unit),
                 "items": words.count(part.get("items"))
                 if words.is_number(part.get("items"))
@@ -126,15 +132,19 @@ _PART_COLUMNS = (
     ("published", "Published"),
     ("as_published", "As published"),
     ("estimate", "Corrected"),
-    ("interval", "95\u00a0% interval"),
+    ("interval", ""),
     ("region", "True means"),
     ("items", "Items"),
 )
 
 
-def part_columns(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """Return key and heading of those columns of a table of parts that hold anything."""
-    return [(key, name) for key, name in _PART_COLUMNS if any(row[key] != words.NOTHING for row in rows)]
+def part_columns(rows: Sequence[Mapping[str, str]], kind: str = "") -> list[tuple[str, str]]:
+    """Return key and heading of those columns of a table of parts of a kind of claim that hold anything."""
+    return [
+        (key, name or words.capital(words.span_name(kind)))
+        for key, name in _PART_COLUMNS
+        if any(row[key] != words.NOTHING for row in rows)
+    ]
 
 
 def cells(record: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -364,6 +374,10 @@ class FitCard:
     ----------
     fit
         The fit.
+    title
+        What it is, in words.
+    settings
+        Name and value of what it was told to do.
     settled
         How many of its runs settled, in words.
     all_settled
@@ -377,6 +391,8 @@ class FitCard:
     """
 
     fit: Fit
+    title: str
+    settings: list[tuple[str, str]]
     settled: str
     all_settled: bool
     failures: list[tuple[int, str]]
@@ -384,15 +400,55 @@ class FitCard:
     diagnostics: list[tuple[str, str]]
 
 
+_ENGINES = {
+    "svi": "stochastic variational inference (SVI)",
+    "em": "variational expectation-maximisation (EM)",
+    "nuts": "No-U-Turn sampler (NUTS)",
+}
+
+_SETTINGS = {
+    "tau scale": "scale of τ, the spread of discriminations",
+    "intercept scale": "scale of μ and s, the middle and spread of intercepts",
+    "rhat max": "largest R-hat",
+    "ess min": "smallest effective sample size",
+    "drift per cell": "last change of the loss, per answer",
+    "learning rate": "step size",
+    "start": "starting point",
+    "elbo": "lower bound of the log likelihood (ELBO)",
+    "change": "last change of abilities, in logits",
+    "tolerance": "settled when abilities change by less than, in logits",
+    "accept prob": "accepted share of proposals",
+    "deepest trees": "share of draws that reached the largest tree depth",
+    "leapfrogs mean": "steps per draw",
+    "max tree depth": "largest tree depth",
+    "thin": "one draw kept of every",
+    "warmup": "warm-up draws",
+}
+"""Words for the names of settings and diagnostics in fit records."""
+
+
 def fit_card(fit: Fit) -> FitCard:
     """Return the card of a fit."""
     good = sum(run.converged for run in fit.runs)
     return FitCard(
         fit=fit,
+        title=words.capital(words.fit_name(fit.name)),
+        settings=[
+            ("purpose", fit.purpose),
+            ("engine", _ENGINES.get(fit.engine, fit.engine)),
+            (
+                "failed answers",
+                {"published": "count as 0", "honest": "are missing"}.get(fit.policy, fit.policy),
+            ),
+            ("dimensions", words.count(fit.dims)),
+            ("chance floors", "yes" if fit.asymptotes else "no"),
+        ],
         settled=f"{words.count(good)} of {words.plural(len(fit.runs), 'run')} settled",
         all_settled=good == len(fit.runs),
         failures=[(run.seed, run.why) for run in fit.runs if not run.converged],
-        priors=flat(fit.runs[0].priors) if fit.runs else [],
+        priors=[(_SETTINGS.get(name, name), value) for name, value in flat(fit.runs[0].priors)]
+        if fit.runs
+        else [],
         diagnostics=_spread([run.diagnostics for run in fit.runs]),
     )
 
@@ -401,9 +457,7 @@ def _spread(diagnostics: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     out = []
     for key in dict.fromkeys(k for d in diagnostics for k in d):
         values = [d[key] for d in diagnostics if key in d]
-        name = {"rhat_max": "largest R-hat", "ess_min": "smallest effective sample size"}.get(
-            key, key.replace("_", " ")
-        )
+        name = _SETTINGS.get(key.replace("_", " "), key.replace("_", " "))
         if all(words.is_number(v) for v in values):
             low, high = compact(min(values)), compact(max(values))
             out.append((name, low if low == high else f"{low} to {high}"))
@@ -435,7 +489,7 @@ def stability(found: Findings) -> list[dict[str, str]]:
                     "lineages": words.probability(entry["p_lineages"])
                     if measure == "ability_r" and words.is_number(entry.get("p_lineages"))
                     else words.NOTHING,
-                    "answer": steadiness.answer(entry),
+                    "answer": steadiness.answer(entry, found.stability),
                 }
             )
     return rows
@@ -450,7 +504,7 @@ def reproducibility(found: Findings) -> list[dict[str, str]]:
             continue
         rows.append(
             {
-                "fit": str(fit),
+                "fit": words.capital(words.fit_name(str(fit))),
                 "dimension": words.count(dimension),
                 "seeds": words.count(len(values)),
                 "mean": words.number(values.mean()),
@@ -461,6 +515,21 @@ def reproducibility(found: Findings) -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+_ORIGINS = {
+    "benchmirt": "benchmirt",
+    "commit": "commit of benchmirt",
+    "config_sha256": "SHA-256 of the configuration",
+    "cpu": "processor",
+    "data_hash": "SHA-256 of the data",
+}
+
+
+def origins(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return name and value of where results come from, but for the versions of packages."""
+    known = {key: value for key, value in provenance.items() if key != "versions" and value is not None}
+    return [(_ORIGINS.get(key, key.replace("_", " ")), str(value)) for key, value in known.items()]
 
 
 def _average(table: pd.DataFrame, name: str) -> str:
