@@ -566,7 +566,7 @@ def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]
     for number, source in enumerate(raw["sources"]):
         if source["kind"] == "simulated" and source["name"].casefold() in {"twin", *RAW.values()}:
             yield InputError(
-                "beside simulate, this name is taken by one of its folders",
+                "beside simulate, this name is taken by the folder of its truth or of its files",
                 file=origin,
                 where=f"sources[{number}].name",
                 found=source["name"],

@@ -27,8 +27,10 @@ def read(file):
     or_stop(studies.read_mapping, file, os.path.relpath(file))
 
 
-for file in [] if workflow.modifier.is_module else workflow.configfiles:
-    read(file)
+# Files of a workflow that imports this one are its own business.
+if Path(workflow.main_snakefile).resolve() == (ROOT / "Snakefile").resolve():
+    for file in workflow.configfiles:
+        read(file)
 
 
 # A configuration that names its sources is a whole study. Any other is laid over the config.yaml of the working
