@@ -26,6 +26,7 @@ __all__ = [
     "moderated",
     "predict",
     "probability",
+    "responsibility",
 ]
 
 
@@ -103,6 +104,28 @@ def cell_log_likelihood(eta: ArrayLike, responses: ArrayLike, asymptotes: Asympt
     """
     y = jnp.asarray(responses)
     return jnp.where(y >= 0, _directed(jnp.asarray(eta), y, asymptotes)[1], 0.0)
+
+
+def responsibility(eta: ArrayLike, responses: ArrayLike, asymptotes: Asymptotes) -> Array:
+    """Share of each outcome's probability that passes through the logistic part, shape (models, items), in [0, 1].
+
+    It is 1 where an outcome cannot come about otherwise (a right answer without a floor, a wrong one without a ceiling). Cells
+    with missing responses hold no meaning.
+
+    Parameters
+    ----------
+    eta
+        Logits, shape (models, items).
+    responses
+        1, 0 or -1 (missing), shape (models, items).
+    asymptotes
+        Known asymptotes.
+    """
+    right = jnp.asarray(responses) == 1
+    z = jnp.asarray(eta)
+    logistic = jnp.maximum(jax.nn.sigmoid(jnp.where(right, z, -z)), 1e-30)
+    through = (asymptotes.ceiling - asymptotes.floor) * logistic
+    return through / (jnp.where(right, asymptotes.floor, 1.0 - asymptotes.ceiling) + through)
 
 
 def score_and_curvature(

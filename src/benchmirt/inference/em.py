@@ -3,17 +3,18 @@
 The posterior is approximated by independent Gaussians, one of dimension K per model and one of dimension K + 1 per item
 (over a_1..a_K and d), and the hyperparameters by their modes. A sweep updates, in turn and in closed form,
 
-1. every item:   S_j^-1 = prior + sum_i w_ij E[x x'],   mu_j += S_j * gradient,        x = (theta, 1)
-2. the hyperparameters tau, mu_d, sigma_d (modes given the items' second moments)
-3. every model:  V_i^-1 = I + sum_j w_ij E[a a'],       m_i += V_i * gradient
+1. every item:   S_j^-1 = prior + sum_i w_ij E[x x'],  mu_j = S_j (prior + sum_i r_ij (y_ij - 1/2) E[x]),   x = (theta, 1)
+2. every model:  V_i^-1 = I + sum_j w_ij E[a a'],      m_i = V_i sum_j (r_ij (y_ij - 1/2) E[a] - w_ij E[a d])
+3. the hyperparameters tau, mu_d, sigma_d (modes given the items' second moments)
 4. the frame: location, scale and rotation, which the likelihood leaves free and the priors settle (parameter expansion,
    Liu, Rubin and Wu 1998). Without it the sweeps would creep along these directions.
 
-Sweeps use the Jaakkola-Jordan bound (2000), w = tanh(xi / 2) / (2 xi): every step raises a lower bound of the evidence, so they
-cannot run away, as Newton steps do where few models answer many saturated items. At the end the covariances, which the bound
-makes too narrow, are replaced by those of the expected curvature under the Gaussian logits (Knowles and Minka 2011).
-Asymptotes enter through the responsibilities of the EM complete data: the chance that a right answer passed through the
-logistic part.
+Sweeps use the Jaakkola-Jordan bound (2000), w = r tanh(xi / 2) / (2 xi) with xi^2 = E[eta^2]: every step raises a lower bound
+of the evidence, so they cannot run away, as Newton steps do where few models answer many saturated items. At the end the
+covariances, which the bound makes too narrow, are replaced by those of the expected curvature under the Gaussian logits
+(Knowles and Minka 2011). Asymptotes enter through the responsibilities r of the EM complete data: the chance that a response
+passed through the logistic part; r = 1 without asymptotes, 0 where a response is missing. xi^2 is a product of second moments of
+models and items, so that a cell costs a dozen multiply-adds, a root and a tanh.
 
 Many replicates of one data set (bootstrap, folds, halves, leave-one-out) differ by weights only and share one compilation:
 a model of weight 0 does not inform the items but is still scored, an item of weight 0 does not inform the abilities but is
@@ -41,6 +42,7 @@ from benchmirt.likelihood import (
     cell_log_likelihood,
     logit_moments,
     moderated,
+    responsibility,
     score_and_curvature,
 )
 from benchmirt.model import Priors
@@ -53,7 +55,6 @@ __all__ = ["Batch", "fit", "fit_many"]
 
 FIRST_SWEEPS = 20
 LEAST_SWEEPS = 10
-LONGEST_STEP = 3.0
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -71,7 +72,7 @@ class Batch:
     tau, mu_d, sigma_d
         Hyperparameters, shapes (R, dims), (R,) and (R,).
     elbo
-        Evidence lower bound at the end (expected log likelihood by 9-point quadrature), shape (R,).
+        Evidence lower bound at the end (expected log likelihood by 9-point quadrature), shape (R,); NaN if not wanted.
     sweeps, change, converged
         Sweeps used, last root mean square change of the abilities (in logits of a typical item), and whether it fell
         below the tolerance.
@@ -91,70 +92,101 @@ class Batch:
     converged: NDArray[np.bool_]
 
 
-def _inverse(matrices: Array) -> Array:
-    """Invert many small symmetric positive definite matrices, shape (n, p, p), by unrolled Gauss-Jordan steps.
+def _pairs(size: int) -> list[tuple[int, int]]:
+    """Places of the upper triangle of a symmetric matrix, row by row."""
+    return [(p, q) for p in range(size) for q in range(p, size)]
 
-    LAPACK is called once per matrix and dominates a sweep at 30,000 items; this runs over all of them at once.
+
+def _packed(matrices: Array) -> Array:
+    """Upper triangles of symmetric matrices (n, p, p), one row per place: (p (p + 1) / 2, n)."""
+    return jnp.stack([matrices[:, p, q] for p, q in _pairs(matrices.shape[-1])])
+
+
+def _apart(values: Any) -> Any:
+    """Keep XLA from fusing what comes before with what comes after."""
+    return jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
+
+
+def _inverse(packed: Array, size: int) -> Array:
+    """Invert many small symmetric positive definite matrices: packed (p (p + 1) / 2, n) in, full (n, p, p) out.
+
+    LAPACK is called once per matrix and dominates a sweep at 30,000 items; these unrolled Gauss-Jordan steps run over all of
+    them at once.
     """
-    p = matrices.shape[-1]
-    rows = [[matrices[:, i, j] for j in range(p)] for i in range(p)]
-    for k in range(p):
+    place = {pair: row for row, pair in enumerate(_pairs(size))}
+    rows = [[packed[place[min(p, q), max(p, q)]] for q in range(size)] for p in range(size)]
+    for k in range(size):
         pivot = 1.0 / rows[k][k]
-        column = [rows[i][k] for i in range(p)]
-        rows[k] = [pivot if j == k else rows[k][j] * pivot for j in range(p)]
-        for i in range(p):
-            if i != k:
-                rows[i] = [
-                    -column[i] * pivot if j == k else rows[i][j] - column[i] * rows[k][j] for j in range(p)
+        column = [rows[p][k] for p in range(size)]
+        rows[k] = [pivot if q == k else rows[k][q] * pivot for q in range(size)]
+        for p in range(size):
+            if p != k:
+                rows[p] = [
+                    -column[p] * pivot if q == k else rows[p][q] - column[p] * rows[k][q] for q in range(size)
                 ]
-    inverse = jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
-    return (inverse + jnp.swapaxes(inverse, -1, -2)) / 2
+    upper = {(p, q): (rows[p][q] + rows[q][p]) / 2 for p, q in _pairs(size)}
+    upper = _apart(upper)  # else each place of the result would redo all steps
+    return jnp.stack(
+        [jnp.stack([upper[min(p, q), max(p, q)] for q in range(size)], -1) for p in range(size)], -2
+    )
 
 
-def _pull(
-    state: State, responses: Array, asymptotes: Asymptotes | None, bounded: bool
-) -> tuple[Array, Array]:
-    """Return score and weight of every cell under the current Gaussians, each (models, items).
-
-    ``bounded`` takes them from the Jaakkola-Jordan bound, else they are the expected score and curvature.
-    """
-    mean, variance = logit_moments(state.m, state.v, state.mu[:, :-1], state.mu[:, -1], state.s)
-    if bounded and asymptotes is None:
-        responsibility = jnp.where(responses >= 0, 1.0, 0.0)
-    else:
-        shrunk, kappa = moderated(mean, variance)
-        score, curvature = score_and_curvature(shrunk, responses, asymptotes)
-        if not bounded:
-            return score, curvature * kappa
-        plain, _ = score_and_curvature(shrunk, responses, None)
-        responsibility = jnp.where(responses >= 0, score / plain, 0.0)
-    xi = jnp.sqrt(mean**2 + jnp.maximum(variance, 0.0)) + 1e-4
-    weight = responsibility * jnp.tanh(xi / 2) / (2 * xi)
-    return responsibility * (responses - 0.5) - weight * mean, weight
-
-
-def _limited(step: Array) -> Array:
-    length = jnp.sqrt((step**2).sum(axis=-1, keepdims=True))
-    return step * jnp.minimum(1.0, LONGEST_STEP / jnp.maximum(length, 1e-12))
-
-
-def _item_precisions(state: State, weight: Array, precision: Array) -> tuple[Array, Array]:
-    """Posterior precisions of the items and the part of them that is due to the abilities' variance."""
+def _model_moments(state: State) -> Array:
+    """E[x x'] of every model, x = (theta, 1), packed: (P, models) with P = (K + 1) (K + 2) / 2."""
     n, k = state.m.shape
-    x = jnp.concatenate([state.m, jnp.ones((n, 1))], axis=1)
-    spread = jnp.zeros((n, k + 1, k + 1)).at[:, :k, :k].set(state.v).reshape(n, -1)
-    moments = (x[:, :, None] * x[:, None, :]).reshape(n, -1)
-    crossed = (weight.T @ spread).reshape(-1, k + 1, k + 1)
-    return (weight.T @ moments).reshape(-1, k + 1, k + 1) + crossed + jnp.diag(precision), crossed
+    x = [state.m[:, p] for p in range(k)] + [jnp.ones(n)]
+    return jnp.stack([x[p] * x[q] + (state.v[:, p, q] if q < k else 0.0) for p, q in _pairs(k + 1)])
 
 
-def _model_precisions(state: State, weight: Array) -> tuple[Array, Array]:
-    """Posterior precisions of the abilities and the part of them that is due to the items' variance."""
-    j, k = state.mu.shape[0], state.m.shape[1]
-    a, s_aa = state.mu[:, :k], state.s[:, :k, :k].reshape(j, -1)
-    crossed = (weight @ s_aa).reshape(-1, k, k)
-    outer = (weight @ (a[:, :, None] * a[:, None, :]).reshape(j, -1)).reshape(-1, k, k)
-    return outer + crossed + jnp.eye(k), crossed
+def _item_moments(state: State) -> Array:
+    """E[b b'] of every item, b = (a, d), packed: (P, items)."""
+    return jnp.stack(
+        [state.mu[:, p] * state.mu[:, q] + state.s[:, p, q] for p, q in _pairs(state.mu.shape[1])]
+    )
+
+
+def _products(left: Array, right: Array) -> Array:
+    """Sum over rows of left (P, models) times right (P, items), as multiply-adds that XLA fuses with what follows.
+
+    What comes before is kept apart: fused as well, it would be computed once per cell.
+    """
+    left, right = _apart((left, right))
+    total = left[0, :, None] * right[0]
+    for p in range(1, left.shape[0]):
+        total = total + left[p, :, None] * right[p]
+    return total
+
+
+def _evidence(state: State, responses: Array, asymptotes: Asymptotes | None) -> tuple[Array, Array]:
+    """Return what every cell contributes under the bound, both (models, items): r (y - 1/2), and its weight w.
+
+    Both are 0 where a response is missing. r and xi are the bound's own parameters, at their best for the current Gaussians;
+    they serve the items and the models of one sweep.
+    """
+    seen = responses >= 0
+    double = jnp.array([1.0 if p == q else 2.0 for p, q in _pairs(state.mu.shape[1])])
+    square = _products(_model_moments(state), double[:, None] * _item_moments(state))
+    share = jnp.where(seen, 1.0, 0.0)
+    if asymptotes is not None:
+        mean = _products(state.m.T, state.mu[:, :-1].T) + state.mu[:, -1]
+        shrunk, _ = moderated(mean, jnp.maximum(square - mean**2, 0.0))
+        share = jnp.where(seen, responsibility(shrunk, responses, asymptotes), 0.0)
+    xi = jnp.sqrt(jnp.maximum(square, 0.0) + 1e-8)
+    return share * (responses - 0.5), share * jnp.tanh(xi / 2) / (2 * xi)
+
+
+def _item_precisions(state: State, weight: Array, model_weight: Array) -> Array:
+    """Posterior precisions of the items, packed (P, items)."""
+    prior, _ = _item_prior(state)
+    diagonal = [prior[p] if p == q else 0.0 for p, q in _pairs(state.mu.shape[1])]
+    return (_model_moments(state) * model_weight) @ weight + jnp.stack(diagonal)[:, None]
+
+
+def _model_precisions(moments: Array, weight: Array, dims: int) -> Array:
+    """Posterior precisions of the abilities, packed (K (K + 1) / 2, models), from the items' weighted E[a a']."""
+    rows = [row for row, (_, q) in enumerate(_pairs(dims + 1)) if q < dims]
+    prior = jnp.array([1.0 if p == q else 0.0 for p, q in _pairs(dims)])
+    return (weight @ moments[jnp.array(rows)].T).T + prior[:, None]
 
 
 def _item_prior(state: State) -> tuple[Array, Array]:
@@ -166,35 +198,38 @@ def _item_prior(state: State) -> tuple[Array, Array]:
     )
 
 
-def _update_items(state: State, pull: tuple[Array, Array], model_weight: Array) -> State:
-    g, w = (values * model_weight[:, None] for values in pull)
-    x = jnp.concatenate([state.m, jnp.ones((state.m.shape[0], 1))], axis=1)
+def _update_items(state: State, evidence: Array, weight: Array, model_weight: Array) -> State:
+    """Maximise the bound over the items' Gaussians."""
+    size = state.mu.shape[1]
     precision, center = _item_prior(state)
-    precisions, crossed = _item_precisions(state, w, precision)
-    s = _inverse(precisions)
-    gradient = g.T @ x - jnp.einsum("jpq,jq->jp", crossed, state.mu) - precision * (state.mu - center)
-    return state._replace(mu=state.mu + _limited(jnp.einsum("jpq,jq->jp", s, gradient)), s=s)
+    s = _inverse(_item_precisions(state, weight, model_weight), size)
+    x = jnp.concatenate([state.m, jnp.ones((state.m.shape[0], 1))], axis=1)
+    linear = (x.T * model_weight) @ evidence + (precision * center)[:, None]
+    mu = jnp.stack([sum(s[:, p, q] * linear[q] for q in range(size)) for p in range(size)], -1)
+    return state._replace(mu=mu, s=s)
 
 
-def _update_models(state: State, pull: tuple[Array, Array], item_weight: Array) -> State:
+def _update_models(state: State, evidence: Array, weight: Array, item_weight: Array) -> State:
+    """Maximise the bound over the abilities' Gaussians."""
     k = state.m.shape[1]
-    g, w = (values * item_weight for values in pull)
-    precisions, crossed = _model_precisions(state, w)
-    v = _inverse(precisions)
-    gradient = (
-        g @ state.mu[:, :k] - jnp.einsum("npq,nq->np", crossed, state.m) - w @ state.s[:, :k, k] - state.m
-    )
-    return state._replace(m=state.m + _limited(jnp.einsum("npq,nq->np", v, gradient)), v=v)
+    moments = _item_moments(state) * item_weight
+    v = _inverse(_model_precisions(moments, weight, k), k)
+    rows = [row for row, (p, q) in enumerate(_pairs(k + 1)) if p < k and q == k]
+    linear = evidence @ (state.mu[:, :k] * item_weight[:, None]) - weight @ moments[jnp.array(rows)].T
+    return state._replace(m=jnp.einsum("npq,nq->np", v, linear), v=v)
 
 
 def _sharpen(
     state: State, responses: Array, asymptotes: Asymptotes | None, model_weight: Array, item_weight: Array
 ) -> State:
     """Replace the bound's covariances, which are too narrow, by those of the expected curvature; means stay."""
-    _, w = _pull(state, responses, asymptotes, bounded=False)
-    items, _ = _item_precisions(state, w * model_weight[:, None], _item_prior(state)[0])
-    models, _ = _model_precisions(state, w * item_weight)
-    return state._replace(s=_inverse(items), v=_inverse(models))
+    k = state.m.shape[1]
+    mean, variance = logit_moments(state.m, state.v, state.mu[:, :k], state.mu[:, k], state.s)
+    shrunk, kappa = moderated(mean, variance)
+    weight = score_and_curvature(shrunk, responses, asymptotes)[1] * kappa
+    items = _item_precisions(state, weight, model_weight)
+    models = _model_precisions(_item_moments(state) * item_weight, weight, k)
+    return state._replace(s=_inverse(items, k + 1), v=_inverse(models, k))
 
 
 def _sweep(
@@ -205,13 +240,11 @@ def _sweep(
     item_weight: Array,
     priors: Priors,
     first: bool,
-    keep_scales: bool,
 ) -> State:
-    state = _update_items(state, _pull(state, responses, asymptotes, bounded=True), model_weight)
-    state = _update_models(state, _pull(state, responses, asymptotes, bounded=True), item_weight)
+    evidence, weight = _evidence(state, responses, asymptotes)
+    state = _update_items(state, evidence, weight, model_weight)
+    state = _update_models(state, evidence, weight, item_weight)
     state = settle_frame(state, model_weight, item_weight)
-    if keep_scales:
-        return state
     hyper = update_hyper(state, item_weight, priors)
     # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
     return hyper._replace(tau2=state.tau2) if first else hyper
@@ -286,7 +319,7 @@ def _cold_state(theta: Array, items: int) -> State:
     )
 
 
-@partial(jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random", "keep_scales"))
+@partial(jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random", "finish"))
 def _solve(
     responses: Array,
     asymptotes: Asymptotes | None,
@@ -302,7 +335,7 @@ def _solve(
     priors: Priors,
     warm: bool,
     random: bool,
-    keep_scales: bool,
+    finish: bool,
 ) -> tuple[State, Array, Array, Array, Array]:
     items = responses.shape[1]
 
@@ -316,7 +349,6 @@ def _solve(
             model_weight=model_weight,
             item_weight=item_weight,
             priors=priors,
-            keep_scales=keep_scales,
         )
         if warm:
             assert start is not None
@@ -344,8 +376,10 @@ def _solve(
 
         first = (state, jnp.int32(0), jnp.float32(np.finfo(np.float32).max), jnp.zeros(sweeps))
         state, count, change, trace = jax.lax.while_loop(unfinished, advance, first)
-        state = _sharpen(state, y, asymptotes, model_weight, item_weight)
-        elbo = _elbo(state, y, asymptotes, model_weight, item_weight, priors)
+        elbo = jnp.float32(jnp.nan)
+        if finish:
+            state = _sharpen(state, y, asymptotes, model_weight, item_weight)
+            elbo = _elbo(state, y, asymptotes, model_weight, item_weight, priors)
         return report_frame(state, model_weight, item_weight, priors), elbo, count, change, trace
 
     return jax.lax.map(one, (model_weights, item_weights, reveal, keys))
@@ -359,7 +393,7 @@ def fit_many(
     item_weights: NDArray[Any] | None = None,
     reveal: NDArray[np.bool_] | None = None,
     start: FitRecord | None = None,
-    keep_scales: bool = False,
+    finish: bool = True,
     seed: int = 0,
     sweeps: int = 300,
     tolerance: float = 1e-3,
@@ -383,9 +417,8 @@ def fit_many(
     start
         A fit of the same models, items and dims to start from (a warm start); else the spectral start for seed 0 and
         random abilities for other seeds.
-    keep_scales
-        Keep tau, mu_d and sigma_d at those of ``start``. For weights above 1: a model counted five times agrees with its copies
-        on every item, chance included, which an estimated tau would take for discrimination without end.
+    finish
+        False leaves out what only a reported fit needs: the sharpened covariances and the evidence bound (NaN then).
     seed
         Seed of the random starts, one per replicate.
     sweeps, tolerance
@@ -407,8 +440,6 @@ def fit_many(
     """
     models, items = data.responses.shape
     check_dims(models, items, dims)
-    if keep_scales and start is None:
-        raise ValueError("keep_scales keeps those of a start, and there is none")
     replicates = max((len(x) for x in (model_weights, item_weights, reveal) if x is not None), default=1)
 
     def filled(weights: NDArray[Any] | None, size: int) -> Array:
@@ -432,10 +463,10 @@ def fit_many(
         priors=priors or Priors(),
         warm=start is not None,
         random=seed != 0,
-        keep_scales=keep_scales,
+        finish=finish,
     )
     change_ = np.asarray(change, np.float64)
-    finite = np.isfinite(change_) & np.isfinite(np.asarray(elbo))
+    finite = np.isfinite(change_) & (np.isfinite(np.asarray(elbo)) | (not finish))
     if not finite.all():
         first = int(np.flatnonzero(~finite)[0])
         raise FitError(

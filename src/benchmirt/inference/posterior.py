@@ -63,32 +63,37 @@ def transform(state: State, shift: Array, basis: Array) -> State:
     jacobian = jnp.zeros((k + 1, k + 1)).at[:k, :k].set(basis.T).at[k, :k].set(shift).at[k, k].set(1.0)
     return state._replace(
         m=(state.m - shift) @ inverse.T,
-        v=jnp.einsum("pq,nqr,sr->nps", inverse, state.v, inverse),
+        v=_congruent(state.v, inverse),
         mu=state.mu @ jacobian.T,
-        s=jnp.einsum("pq,jqr,sr->jps", jacobian, state.s, jacobian),
+        s=_congruent(state.s, jacobian),
     )
+
+
+def _congruent(matrices: Array, transformation: Array) -> Array:
+    """T A T' for many matrices A, (n, p, p), as one product with the Kronecker square of T."""
+    flat = matrices.reshape(matrices.shape[0], -1)
+    return (flat @ jnp.kron(transformation, transformation).T).reshape(matrices.shape)
+
+
+def _total(weight: Array, matrices: Array) -> Array:
+    """Weighted sum of many matrices (n, p, p)."""
+    return (weight @ matrices.reshape(matrices.shape[0], -1)).reshape(matrices.shape[1:])
 
 
 def _second_moment(state: State, item_weight: Array) -> Array:
     k = state.m.shape[1]
     a = state.mu[:, :k]
-    return jnp.einsum("j,jp,jq->pq", item_weight, a, a) + jnp.einsum(
-        "j,jpq->pq", item_weight, state.s[:, :k, :k]
-    )
+    return (a.T * item_weight) @ a + _total(item_weight, state.s)[:k, :k]
 
 
-def _whiten(state: State, model_weight: Array, item_weight: Array) -> State:
-    """Make the mean of E[theta theta'] the identity and the items' second moments diagonal, largest first."""
-    k = state.m.shape[1]
-    spread = (
-        jnp.einsum("n,np,nq->pq", model_weight, state.m, state.m)
-        + jnp.einsum("n,npq->pq", model_weight, state.v)
-    ) / model_weight.sum()
-    scale = jnp.linalg.cholesky(spread)
+def _whitening(state: State, shift: Array, model_weight: Array, item_weight: Array) -> Array:
+    """Basis that, after a shift, makes the mean of E[theta theta'] the identity and the items' second moments diagonal."""
+    centered = state.m - shift
+    spread = (centered.T * model_weight) @ centered + _total(model_weight, state.v)
+    scale = jnp.linalg.cholesky(spread / model_weight.sum())
     _, rotation = jnp.linalg.eigh(scale.T @ _second_moment(state, item_weight) @ scale)
-    rotation = rotation[:, ::-1]
-    rotation = rotation * jnp.where(jnp.diagonal(rotation) < 0, -1.0, 1.0)
-    return transform(state, jnp.zeros(k), scale @ rotation)
+    rotation = rotation[:, ::-1]  # largest first
+    return scale @ (rotation * jnp.where(jnp.diagonal(rotation) < 0, -1.0, 1.0))
 
 
 def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State:
@@ -100,14 +105,13 @@ def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State
     """
     k = state.m.shape[1]
     models = model_weight.sum()
-    a, s = state.mu[:, :k], state.s
+    a, d = state.mu[:, :k], state.mu[:, k]
     second = _second_moment(state, item_weight)
-    crossed = item_weight @ (a * (state.mu[:, k] - state.mu_d)[:, None] + s[:, :k, k])
+    crossed = (item_weight * (d - state.mu_d)) @ a + _total(item_weight, state.s)[:k, k]
     shift = jnp.linalg.solve(
         models * jnp.eye(k) + second / state.sigma2, model_weight @ state.m - crossed / state.sigma2
     )
-    state = transform(state, shift, jnp.eye(k))
-    return _whiten(state, model_weight, item_weight)
+    return transform(state, shift, _whitening(state, shift, model_weight, item_weight))
 
 
 def report_frame(state: State, model_weight: Array, item_weight: Array, priors: Priors) -> State:
@@ -115,8 +119,7 @@ def report_frame(state: State, model_weight: Array, item_weight: Array, priors: 
     k = state.m.shape[1]
     models = model_weight.sum()
     center = model_weight @ state.m / models
-    state = transform(state, center, jnp.eye(k))
-    state = _whiten(state, model_weight, item_weight)
+    state = transform(state, center, _whitening(state, center, model_weight, item_weight))
     sign = jnp.where(state.mu[:, :k].sum(0) < 0, -1.0, 1.0)
     return update_hyper(transform(state, jnp.zeros(k), jnp.diag(sign)), item_weight, priors)
 
