@@ -18,7 +18,7 @@ from report_fixture import FakeStudy, write_results
 
 from benchmirt import figures
 from benchmirt.errors import InputError
-from benchmirt.figures import agreement, drawing, steadiness, store, style, verdicts
+from benchmirt.figures import agreement, claim, drawing, number, steadiness, store, style, verdicts
 from benchmirt.files import read_json, write_json
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -328,6 +328,94 @@ def test_a_row_shows_the_record_and_its_scale_holds_everything() -> None:
     low, high = verdicts.limits(verdicts.row_of(record))
     assert low <= 0.79
     assert high >= 300
+
+
+def legend_of(figure: Figure) -> list[str]:
+    figures_ = [figure, *figure.subfigs]
+    return [text.get_text() for one in figures_ for legend in one.legends for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize(
+    ("data", "label"),
+    [
+        ("same", "published"),
+        ("simulated", "published (about real models)"),
+        ("other", "published (about other models and questions)"),
+    ],
+)
+def test_a_diamond_says_whose_data_it_is_about_and_there_is_none_without_a_figure(
+    data: str, label: str
+) -> None:
+    corrected = {"estimate": 0.5, "interval": [0.3, 0.6], "region": {"low": 0}, "verdict": "reproduced"}
+    record = {"claim": "C9", "kind": "correlation", "statement": "s", "corrected": corrected}
+    with_figure = {**record, "published": {"value": 0.79, "data": data}}
+    assert label in legend_of(verdicts.verdicts([with_figure]))
+    without = verdicts.verdicts([{**record, "published": {"value": None, "data": data}}])
+    assert not [text for text in legend_of(without) if text.startswith("published")]
+
+
+def test_a_count_of_another_size_has_no_diamond() -> None:
+    part = {"name": "items", "estimate": 80, "region": {"low": 79.5, "high": 80.5}, "published": 34301}
+    record = {
+        "claim": "C1",
+        "kind": "count",
+        "unit": "count",
+        "published": {"value": 34301, "data": "simulated"},
+        "as_published": {"verdict": "not compared"},
+        "corrected": {**part, "verdict": "reproduced", "parts": [{**part, "verdict": "reproduced"}]},
+    }
+    assert verdicts.row_of(record).published is None
+    assert verdicts.rows_of_parts(record)[0].published is None
+    assert verdicts.row_of({**record, "as_published": {"verdict": "differs"}}).published == 34301
+
+
+def test_answers_of_two_methods_are_not_drawn_as_an_interval() -> None:
+    part = {"name": "n", "estimate": 2, "interval": [2, 3], "unit": "count", "verdict": "inconclusive"}
+    record = {
+        "claim": "C3",
+        "kind": "dimensionality",
+        "unit": "count",
+        "corrected": {**part, "parts": [part]},
+    }
+    row = verdicts.row_of(record)
+    assert row.loose
+    assert verdicts.said(row) == "2 and 3 inconclusive"
+    assert "from one method’s answer to the other’s" in legend_of(verdicts.verdicts([record]))
+    assert not verdicts.row_of({**record, "kind": "correlation"}).loose
+
+
+@pytest.mark.parametrize(
+    ("variant", "heading"), [("plain", False), ("one ability", False), ("three abilities", True)]
+)
+def test_a_plane_of_two_of_more_abilities_says_so(
+    variant: str, heading: bool, results: dict[str, tuple[Path, FakeStudy]]
+) -> None:
+    figure, _ = drawing.figure("item_map", *results[variant])
+    title = figure.get_suptitle()
+    assert ("Two of the three abilities" in title) == heading
+    assert ("two of the three abilities" in style.description(figure)) == heading
+
+
+def test_an_eigenvalue_is_beyond_chance_by_its_p_value() -> None:
+    level = {"dims": 1, "eigenvalue": 1.54, "null_mean": 1.4, "null_q95": 1.5, "null_q99": 1.504}
+    for p, needed, word in ((0.02, 0.01, "within"), (0.0099, 0.01, "beyond"), (0.09, 1 / 11, "beyond")):
+        drawn = number.eigenvalues({"eigen": {"levels": [{**level, "p": p}], "p_needed": needed}})
+        marks = [
+            line.get_markerfacecolor()
+            for line in drawn.axes[0].lines
+            if len(line.get_xdata()) and line.get_marker() == "o"
+        ]
+        assert (marks == ["white"]) == (word == "within")
+
+
+def test_sets_of_items_are_named_in_plain_words() -> None:
+    assert (
+        claim.selection_name({"benchmark": ["xstest"]}, {"subcategory_one": ["contrast_*"]})
+        == "xstest without contrast"
+    )
+    assert (
+        claim.selection_name({"category": ["safety"], "benchmark": ["do_anything_now"]}) == "do_anything_now"
+    )
 
 
 def test_one_benchmark_is_shown_by_its_categories() -> None:

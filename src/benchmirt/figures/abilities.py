@@ -248,7 +248,7 @@ def _ranks(models: pd.DataFrame, naming: Abilities) -> Figure:
     if named:
         axes.set_yticks(
             rank,
-            [printable(m) for m in words.model_names(models["model"].astype(str).tolist(), 28)],
+            [printable(m) for m in words.model_names(models["model"].astype(str).tolist(), 34)],
             fontsize=5.4,
         )
         axes.tick_params(axis="y", length=0)

@@ -22,6 +22,7 @@ from benchmirt.figures.style import (
     INK,
     WIDE,
     describe,
+    house_ticks,
     message,
     place_labels,
     printable,
@@ -208,6 +209,7 @@ def draw_scatter(axes: Axes, x: Floats, y: Floats, models: pd.DataFrame, xlabel:
     scatter(axes, x, y, groups, looks)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
+    house_ticks(axes.yaxis)
     axes.margins(0.08)
     ok = np.isfinite(x) & np.isfinite(y)
     r = correlation(x, y)

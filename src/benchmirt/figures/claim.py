@@ -34,6 +34,8 @@ from benchmirt.figures.style import (
 
 Floats = NDArray[np.float64]
 MOST_PARTS = 24
+FEW = 4
+"""Up to so many sets of items are shown as points and by their full names."""
 
 
 def nothing(record: Mapping[str, Any]) -> str | None:
@@ -223,6 +225,7 @@ def selection_name(select: Mapping[str, Any], without: Mapping[str, Any] | None 
                 _plain(column, value) for value in (values if isinstance(values, list | tuple) else [values])
             )
             for column, values in given.items()
+            if column != "category" or "benchmark" not in given
         )
         for given in (select, without or {})
     )
@@ -255,9 +258,12 @@ def direction(
         return message(sentence)
     keep = was_fitted(table)
     a = discriminations(table, naming.dims)
+    chosen = sides(record)
+    if len(chosen) > FEW:
+        chosen = [(selection_name(select, without), select, without) for _, select, without in chosen]
     masks = {
         name: mask
-        for name, select, without in sides(record)
+        for name, select, without in chosen
         if (mask := selected(table, select, without) & keep).sum() >= 1
     }
     if not masks or naming.dims < 2:
@@ -272,7 +278,7 @@ def direction(
     }
     looks = {name: (PALETTE[n % len(PALETTE)], MARKERS[n % len(MARKERS)], "") for n, name in enumerate(found)}
     tags = {name: str(n) for n, name in enumerate(found, start=1)}
-    few = len(found) <= 4
+    few = len(found) <= FEW
 
     def paint(figure: FigureBase) -> None:
         if few:
@@ -296,7 +302,7 @@ def direction(
                     marker=looks[name][1],
                     markersize=4,
                     linewidth=1.0,
-                    label=f"{tags[name]} {printable(words.shorten(name, 30))} ({words.count(s.items)})",
+                    label=f"{tags[name]} {printable(words.shorten(name, 30 if few else 24))} ({words.count(s.items)})",
                 )
                 for name, s in found.items()
             ],

@@ -30,6 +30,7 @@ from benchmirt.figures.style import (
     PALETTE,
     WIDE,
     describe,
+    house_ticks,
     message,
     printable,
     sheet,
@@ -320,6 +321,7 @@ def _histograms(
         axes.hist(mine, bins=bins, color=BLUE, edgecolor="white", linewidth=0.2)
         axes.axvline(0, color=GREY, linewidth=0.6)
         axes.axvline(float(mine.mean()), color=INK, linewidth=1.0, linestyle=(0, (4, 1.5)))
+        house_ticks(axes.xaxis)
         axes.set_title(panel_title(shown[place], len(mine), width / columns), fontsize=6.5)
         axes.tick_params(labelsize=5.8)
     figure.supxlabel(f"discrimination by {printable(naming.axis(0))}; dashed: mean", fontsize=7.5)
@@ -702,6 +704,7 @@ def _mean_discriminations(
         [looks[s.name] for s in sets],
     )
     axes.axvline(0, color="#8A8A8A", linewidth=0.7, zorder=1)
+    house_ticks(axes.xaxis)
     axes.set_xlabel(f"mean discrimination by {printable(naming.axis(0))}")
     _category_legend(figure, looks, any(span is not None for span in spans))
     said = "; ".join(f"{s.name} {words.number(v)}" for s, v in zip(sets, values, strict=True))

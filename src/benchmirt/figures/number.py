@@ -259,8 +259,8 @@ def heldout(number: Mapping[str, Any]) -> Figure:
         ),
     ]
     if rows:
-        handles.append(Patch(facecolor="#E8E8E8", label="within one error of the best"))
-    figure.legend(handles=handles, loc="outside lower left", ncols=3, fontsize=6.2, columnspacing=0.8)
+        handles.append(Patch(facecolor="#E8E8E8", label="within one standard error of the best"))
+    figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=6.2, columnspacing=0.8)
     return describe(figure, f"Prediction by number of dimensions: {'; '.join(said)}.")
 
 
