@@ -286,14 +286,14 @@ def test_the_first_screen_says_what_was_done_on_what_what_came_out_and_what_to_d
     assert places[-1] < text.index('<nav class="contents"') < text.index('id="verdicts"')
 
 
-def test_missing_answers_are_counted_by_reason(made: tuple[Path, FakeStudy, Path]) -> None:
-    found = gather.gather(*made[:2])
+def test_missing_answers_are_counted_by_reason(hostile: tuple[Path, FakeStudy, Path]) -> None:
+    found = gather.gather(*hostile[:2])
     kept = set(found.models.loc[found.models["kept"], "model"])
     mine = found.coverage[found.coverage["model"].isin(kept)]
     gaps = int(mine["missing"].sum())
     told = " ".join(story.data(found))
     assert f"Of {int(mine['items'].sum()):,} answers, {gaps:,} (" in told
-    assert f"{int(mine['judge_failed'].sum()):,} failed or could not be read" in told
+    assert f"{int(mine['not_run'].sum()):,} not run and {int(mine['judge_failed'].sum()):,} failed or" in told
     full = found.coverage.assign(observed=found.coverage["items"], missing=0)
     assert "No answer is missing." in " ".join(story.data(replace(found, coverage=full)))
 

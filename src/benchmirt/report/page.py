@@ -256,6 +256,7 @@ def render(found: Findings) -> str:
         untestable=[claim for claim in sections if claim.untestable],
         about=next(iter(about)) if len(about) == 1 else None,
         any_published=any((record.get("published") or {}).get("data") for record in found.records),
+        dotted=any(verdicts.row_of(record).loose for record in found.records),
         unstable=story.unstable(found),
         tested=sum(story.corrected_verdict(record) != "cannot test" for record in found.records),
         trial=is_trial(found.stability),

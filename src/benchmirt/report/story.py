@@ -46,8 +46,8 @@ def done(found: Findings) -> list[str]:
     told = [record for record in found.records if not untestable(record)]
     if any((record.get("published") or {}).get("data") for record in told):
         out.append(
-            "Then each claim of a published study is put to the test twice: once by that study’s own procedure (“as "
-            "published”), once with its known statistical weaknesses mended and with an honest margin of error "
+            "Then each claim is put to the test twice: once by the procedure of the published study that it comes from "
+            "(“as published”), once with that procedure’s known weaknesses mended and with an honest margin of error "
             "(“corrected”)."
         )
     elif told:
@@ -102,8 +102,10 @@ def _gaps(found: Findings) -> str:
         "failed or could not be read": total(*_UNREADABLE),
         "told differently by two sources": total("conflict"),
     }
-    told = [f"{words.count(n)} {reason}" for reason, n in reasons.items() if n]
-    why = f": {words.listing(told)}" if told else ""
+    told = {reason: n for reason, n in reasons.items() if n}
+    why = ": " + words.listing([f"{words.count(n)} {reason}" for reason, n in told.items()]) if told else ""
+    if list(told.values()) == [gaps]:
+        why = f" ({next(iter(told))})"
     return (
         f"Of {words.plural(cells, 'answer')}, {words.count(gaps)} ({words.share(gaps / cells)}) "
         f"{'is' if gaps == 1 else 'are'} missing{why}. Corrected, missing ones count as unknown and not as wrong."

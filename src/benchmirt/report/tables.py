@@ -54,7 +54,7 @@ def column(record: Mapping[str, Any], which: str) -> Column:
     if which == "corrected" and answer.get("interval"):
         level = answer.get("level")
         kind = str(answer.get("interval_kind") or "interval")
-        said = f"{words.share(level)} {kind}" if words.is_number(level) else kind
+        said = f"{words.share(level)}, {kind}" if words.is_number(level) else kind
     estimate = words.quantity(answer.get("estimate"), unit)
     span = words.interval(answer.get("interval"), unit) if answer.get("interval") else ""
     several = len((record.get("corrected") or {}).get("parts") or []) > 1
