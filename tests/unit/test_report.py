@@ -373,7 +373,8 @@ def test_the_story_says_what_came_out(
         "Ability 2 goes with the safety benchmarks (mean correlation .74, 95 % interval [.62, .81])" in told
     )
     assert (
-        "Of the ten claims, six hold, two do not hold, one is left open by these data and one cannot be tested"
+        "In these simulated data, of the ten claims, six hold, two do not hold, one is left open by these data and one "
+        "cannot be tested"
         in told
     )
     assert any("simulated" in line for line in story.cautions(found))
@@ -413,7 +414,10 @@ def test_the_story_of_the_number_of_dimensions(
         (["reproduced"], "The one claim holds."),
         (["reproduced", "reproduced"], "Both claims hold."),
         (["cannot test"] * 15, "None of the 15 claims can be tested on these data."),
-        (["reproduced", "not reproduced"], "Of the two claims, one holds and one does not hold."),
+        (
+            ["reproduced", "not reproduced"],
+            "In these simulated data, of the two claims, one holds and one does not hold.",
+        ),
     ],
 )
 def test_the_story_of_the_claims(

@@ -280,7 +280,8 @@ def claims(found: Findings) -> str:
         every = "Both" if total == 2 else f"All {words.spelled(total)}"
         return f"{every} claims {many}."
     said = [f"{words.spelled(n)} {phrases.get(word, (word, word))[n != 1]}" for word, n in counts]
-    return f"Of the {words.spelled(total)} claims, {words.listing(said)}."
+    where = "In these simulated data, of" if found.simulated else "Of"
+    return f"{where} the {words.spelled(total)} claims, {words.listing(said)}."
 
 
 def cautions(found: Findings) -> list[str]:
