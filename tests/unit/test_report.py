@@ -374,8 +374,7 @@ def test_the_story_says_what_came_out(
     )
     assert (
         "In these simulated data, of the ten claims, six hold, two do not hold, one is left open by these data and one "
-        "cannot be tested"
-        in told
+        "cannot be tested" in told
     )
     assert any("simulated" in line for line in story.cautions(found))
     other = gather.gather(*hostile[:2])
