@@ -64,30 +64,42 @@ def probability(eta: ArrayLike, floor: ArrayLike = 0.0, ceiling: ArrayLike = 1.0
     return low + (jnp.asarray(ceiling) - low) * jax.nn.sigmoid(jnp.asarray(eta))
 
 
-def _directed(
-    eta: Array, responses: Array, asymptotes: Asymptotes | None
-) -> tuple[Array, Array, Array, Array]:
-    """Turn both outcomes into one case: log(low + (high - low) sigmoid(z)) and its two first factors.
+class _Outcome(NamedTuple):
+    """Parts of the likelihood of every cell, each (models, items).
 
-    Returns z, the log likelihood of each cell, the responsibility r (the share of the outcome's probability that
-    passes through the logistic part; 1 without asymptotes) and 1 - sigmoid(z).
+    ``log_likelihood``; ``responsibility``, the share of the outcome's probability that passes through the logistic part;
+    ``complement``, 1 - sigmoid(z), with z = eta for a right response and -eta for a wrong one.
     """
+
+    log_likelihood: Array
+    responsibility: Array
+    complement: Array
+
+
+def _outcome(eta: Array, responses: Array, asymptotes: Asymptotes | None) -> _Outcome:
+    """Turn right and wrong into one case, log(low + (high - low) sigmoid(z)); one exp, one log and at most two divisions."""
     right = responses == 1
     z = jnp.where(right, eta, -eta)
     shrink = jnp.exp(-jnp.abs(z))
-    complement = jnp.where(z >= 0, shrink, 1.0) / (1.0 + shrink)
-    log_sigmoid = jnp.minimum(z, 0.0) - jnp.log1p(shrink)
+    larger = 1.0 / (1.0 + shrink)
+    above = z >= 0
+    complement = jnp.where(above, shrink, 1.0) * larger
     if asymptotes is None:
-        return z, log_sigmoid, jnp.ones_like(z), complement
+        return _Outcome(jnp.minimum(z, 0.0) + jnp.log(larger), jnp.ones_like(z), complement)
     low = jnp.where(right, asymptotes.floor, 1.0 - asymptotes.ceiling)
     high = jnp.where(right, asymptotes.ceiling, 1.0 - asymptotes.floor)
-    total = low + (high - low) * (1.0 - complement)
-    # without a floor the sum underflows below z = -88 where its logarithm is plainly log(high) + log sigmoid(z)
+    through = (high - low) * jnp.where(above, 1.0, shrink) * larger
+    # without a floor the sum underflows below z = -88, where its logarithm is z + log(high)
     plain = low == 0.0
-    safe = jnp.where(plain, 1.0, total)
-    log_likelihood = jnp.where(plain, jnp.log(high) + log_sigmoid, jnp.log(safe))
-    responsibility = jnp.where(plain, 1.0, (high - low) * (1.0 - complement) / safe)
-    return z, log_likelihood, responsibility, complement
+    total = jnp.where(plain, high * larger, low + through)
+    log_likelihood = jnp.log(total) + jnp.where(plain, jnp.minimum(z, 0.0), 0.0)
+    return _Outcome(log_likelihood, jnp.where(plain, 1.0, through / total), complement)
+
+
+def _score(outcome: _Outcome, responses: Array) -> Array:
+    """First derivative of each cell's log likelihood in eta; 0 where the response is missing."""
+    sign = jnp.where(responses == 1, 1.0, jnp.where(responses == 0, -1.0, 0.0))
+    return sign * outcome.responsibility * outcome.complement
 
 
 def cell_log_likelihood(eta: ArrayLike, responses: ArrayLike, asymptotes: Asymptotes | None = None) -> Array:
@@ -103,7 +115,7 @@ def cell_log_likelihood(eta: ArrayLike, responses: ArrayLike, asymptotes: Asympt
         Known asymptotes, or None for the 2PL.
     """
     y = jnp.asarray(responses)
-    return jnp.where(y >= 0, _directed(jnp.asarray(eta), y, asymptotes)[1], 0.0)
+    return jnp.where(y >= 0, _outcome(jnp.asarray(eta), y, asymptotes).log_likelihood, 0.0)
 
 
 def responsibility(eta: ArrayLike, responses: ArrayLike, asymptotes: Asymptotes) -> Array:
@@ -138,19 +150,14 @@ def score_and_curvature(
     response is missing.
     """
     y = jnp.asarray(responses)
-    _, _, responsibility, complement = _directed(jnp.asarray(eta), y, asymptotes)
-    seen = y >= 0
-    score = jnp.where(seen, jnp.where(y == 1, 1.0, -1.0) * responsibility * complement, 0.0)
-    curvature = jnp.where(seen, responsibility * complement * (1.0 - complement), 0.0)
-    return score, curvature
+    outcome = _outcome(jnp.asarray(eta), y, asymptotes)
+    curvature = outcome.responsibility * outcome.complement * (1.0 - outcome.complement)
+    return _score(outcome, y), jnp.where(y >= 0, curvature, 0.0)
 
 
 def _logits(theta: Array, a: Array, d: Array) -> Array:
-    """Logits as a few multiply-adds per cell, which XLA fuses into the pass that uses them (a matrix product it would not)."""
-    eta = jnp.broadcast_to(d, (theta.shape[0], d.shape[0]))
-    for k in range(theta.shape[1]):
-        eta = eta + theta[:, k, None] * a[:, k]
-    return eta
+    """Logits of every cell. A matrix product, since XLA would fuse how the parameters came about into a pass over the cells."""
+    return theta @ a.T + d
 
 
 @jax.custom_vjp
@@ -181,17 +188,17 @@ def item_log_likelihood(
 def _forward(
     theta: Array, a: Array, d: Array, responses: Array, asymptotes: Asymptotes | None
 ) -> tuple[Array, tuple[Array, Array, Array]]:
-    eta = _logits(theta, a, d)
-    _, log_likelihood, responsibility, complement = _directed(eta, responses, asymptotes)
-    seen = responses >= 0
-    score = jnp.where(seen, jnp.where(responses == 1, 1.0, -1.0) * responsibility * complement, 0.0)
-    return jnp.where(seen, log_likelihood, 0.0).sum(axis=0), (theta, a, score)
+    outcome = _outcome(_logits(theta, a, d), responses, asymptotes)
+    log_likelihood = jnp.where(responses >= 0, outcome.log_likelihood, 0.0)
+    # a product and not a sum, which XLA would not vectorise
+    return jnp.ones(theta.shape[0]) @ log_likelihood, (theta, a, _score(outcome, responses))
 
 
 def _backward(kept: tuple[Array, Array, Array], upstream: Array) -> tuple[Array, Array, Array, None, None]:
     theta, a, score = kept
-    weighted = score * upstream
-    return weighted @ a, weighted.T @ theta, weighted.sum(axis=0), None, None
+    x = jnp.concatenate([theta, jnp.ones((theta.shape[0], 1), theta.dtype)], axis=1)
+    items = (x.T @ score) * upstream
+    return score @ (a * upstream[:, None]), items[:-1].T, items[-1], None, None
 
 
 item_log_likelihood.defvjp(_forward, _backward)

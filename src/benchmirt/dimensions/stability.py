@@ -64,6 +64,7 @@ _LEAST_MODELS_PER_HALF = 4  # beyond the number of dimensions
 _LEAST_ITEMS_PER_HALF = 10
 _ENOUGH = 10  # null replicates that agree at least as well as the data: no more are needed
 _SIGNS = 9999
+_CHUNK = 5  # splits per line of the checkpoint
 _ROOM = 0.55  # share of models or items that a half is given room for
 _NOTHING = 1e-3  # root mean square discrimination, in logits, below which a dimension is not there
 
@@ -184,11 +185,11 @@ def _congruences(
     dims: int,
     model_halves: NDArray[np.bool_],
     item_sides: NDArray[np.bool_],
-    target: Floats | None,
+    reference: Floats,
     rng: np.random.Generator | None,
     options: dict[str, Any],
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Fit all the data and both halves of every split; compare them dimension by dimension.
+    """Fit both halves of every split and compare them dimension by dimension.
 
     Parameters
     ----------
@@ -196,8 +197,8 @@ def _congruences(
         What to fit.
     model_halves, item_sides
         Masks of the first halves, shapes (splits, models) and (splits, items).
-    target
-        Loadings that say which dimension is which, (items, dims); None: the canonical frame of all the data.
+    reference
+        Loadings of all the data that say which dimension is which, (items, dims).
     rng
         Shuffles items for the permutation floor; None: not wanted.
 
@@ -208,8 +209,6 @@ def _congruences(
     """
     models, items = data.responses.shape
     splits = len(model_halves)
-    whole = _fit(data, dims, options)
-    reference = whole.a if target is None else whole.a @ ident.align(whole.a, target)
     phi, r, floor = (np.zeros((splits, dims)) for _ in range(3))
     cluster = clusters(data.lineage)
     products = np.zeros((splits, int(cluster.max()) + 1, dims))
@@ -312,7 +311,7 @@ def run(
     *,
     splits: int = 50,
     replicates: int = 100,
-    null_splits: int = 4,
+    null_splits: int = 2,
     seed: int = 0,
     sweeps: int = 100,
     tolerance: float = 2e-3,
@@ -331,7 +330,7 @@ def run(
     replicates
         Null data sets per dimension; at least 99 for p < .01.
     null_splits
-        Splits of each null data set.
+        Splits of each null data set. A mean over fewer splits scatters more, so few of them make the test a little stricter.
     seed
         Seeds everything.
     sweeps, tolerance
@@ -357,10 +356,9 @@ def run(
         return Stability(dims, pd.DataFrame(columns=columns), nothing, empty, 0, why_not, seed, data.hash)
     options: dict[str, Any] = {"sweeps": sweeps, "tolerance": tolerance}
     benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
-    chunk = null_splits  # splits per line of the checkpoint
-    rounds = -(-splits // chunk)
-    model_halves = lineage_halves(data.lineage, rounds * chunk, seed)
-    item_sides = item_halves(benchmark, testlet, rounds * chunk, seed)
+    rounds = -(-splits // _CHUNK)
+    model_halves = lineage_halves(data.lineage, rounds * _CHUNK, seed)
+    item_sides = item_halves(benchmark, testlet, rounds * _CHUNK, seed)
     key = fingerprint(
         __name__,
         data=data.hash,
@@ -371,16 +369,18 @@ def run(
     )
     observed: list[tuple[Floats, ...]] = []
     null: list[pd.DataFrame] = []
+    whole = _fit(data, dims, options)
+    reference = whole.a @ ident.align(whole.a, consensus.a)
     with Checkpoint(checkpoint, key) as kept:
         for r in progress(range(rounds), rounds, "splits into halves"):
-            at = slice(r * chunk, (r + 1) * chunk)
+            at = slice(r * _CHUNK, (r + 1) * _CHUNK)
             found = kept.get(f"splits/{r}")
             if found is None:
                 rng = generator(seed, f"permutation floor/{r}")
                 found = [
                     part.tolist()
                     for part in _congruences(
-                        data, dims, model_halves[at], item_sides[at], consensus.a, rng, options
+                        data, dims, model_halves[at], item_sides[at], reference, rng, options
                     )
                 ]
                 kept.put(f"splits/{r}", found)
@@ -454,7 +454,7 @@ def _null_replicate(
         dims,
         lineage_halves(data.lineage, splits, own),
         item_halves(benchmark, testlet, splits, own),
-        None,
+        _fit(made, dims, options).a,
         None,
         options,
     )

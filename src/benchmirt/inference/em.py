@@ -102,11 +102,6 @@ def _packed(matrices: Array) -> Array:
     return jnp.stack([matrices[:, p, q] for p, q in _pairs(matrices.shape[-1])])
 
 
-def _apart(values: Any) -> Any:
-    """Keep XLA from fusing what comes before with what comes after."""
-    return jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
-
-
 def _inverse(packed: Array, size: int) -> Array:
     """Invert many small symmetric positive definite matrices: packed (p (p + 1) / 2, n) in, full (n, p, p) out.
 
@@ -125,7 +120,8 @@ def _inverse(packed: Array, size: int) -> Array:
                     -column[p] * pivot if q == k else rows[p][q] - column[p] * rows[k][q] for q in range(size)
                 ]
     upper = {(p, q): (rows[p][q] + rows[q][p]) / 2 for p, q in _pairs(size)}
-    upper = _apart(upper)  # else each place of the result would redo all steps
+    # without a barrier each place of the result would redo all steps
+    upper = jax.lax.optimization_barrier(upper)  # type: ignore[no-untyped-call]
     return jnp.stack(
         [jnp.stack([upper[min(p, q), max(p, q)] for q in range(size)], -1) for p in range(size)], -2
     )
@@ -145,18 +141,6 @@ def _item_moments(state: State) -> Array:
     )
 
 
-def _products(left: Array, right: Array) -> Array:
-    """Sum over rows of left (P, models) times right (P, items), as multiply-adds that XLA fuses with what follows.
-
-    What comes before is kept apart: fused as well, it would be computed once per cell.
-    """
-    left, right = _apart((left, right))
-    total = left[0, :, None] * right[0]
-    for p in range(1, left.shape[0]):
-        total = total + left[p, :, None] * right[p]
-    return total
-
-
 def _evidence(state: State, responses: Array, asymptotes: Asymptotes | None) -> tuple[Array, Array]:
     """Return what every cell contributes under the bound, both (models, items): r (y - 1/2), and its weight w.
 
@@ -165,10 +149,10 @@ def _evidence(state: State, responses: Array, asymptotes: Asymptotes | None) -> 
     """
     seen = responses >= 0
     double = jnp.array([1.0 if p == q else 2.0 for p, q in _pairs(state.mu.shape[1])])
-    square = _products(_model_moments(state), double[:, None] * _item_moments(state))
+    square = _model_moments(state).T @ (double[:, None] * _item_moments(state))
     share = jnp.where(seen, 1.0, 0.0)
     if asymptotes is not None:
-        mean = _products(state.m.T, state.mu[:, :-1].T) + state.mu[:, -1]
+        mean = state.m @ state.mu[:, :-1].T + state.mu[:, -1]
         shrunk, _ = moderated(mean, jnp.maximum(square - mean**2, 0.0))
         share = jnp.where(seen, responsibility(shrunk, responses, asymptotes), 0.0)
     xi = jnp.sqrt(jnp.maximum(square, 0.0) + 1e-8)
