@@ -117,8 +117,8 @@ class Study:
         In the order of the configuration.
     models, filter, fits, dimensions, claims, report
         The sections, defaults filled.
-    full
-        Whether counts are compared with the published ones.
+    published_size
+        Whether the sources hold the published study complete, so that counts are compared with the published ones.
     raw
         The complete configuration, defaults filled.
     base, root
@@ -140,7 +140,7 @@ class Study:
     dimensions: dict[str, Any]
     claims: dict[str, Any]
     report: dict[str, Any]
-    full: bool
+    published_size: bool
     raw: dict[str, Any]
     base: Path = field(compare=False)
     root: Path = field(compare=False)
@@ -263,6 +263,8 @@ def _unknown(key: str, level: Mapping[str, Any], whole: Mapping[str, Any], at: s
     if near is not None:
         return f'Did you mean "{near}"?'
     elsewhere = [full for name, full in _homes(whole, whole) if name == key and full != f"{at}.{key}"]
+    # the settings of full_effort have their usual homes as well
+    elsewhere = [full for full in elsewhere if not full.startswith("full_effort.")] or elsewhere
     if len(elsewhere) == 1:
         return f'Did you mean "{elsewhere[0]}"?'
     return "Known here: " + ", ".join(here) if here else "Remove it"
@@ -446,6 +448,20 @@ def _is_simulated(source: Mapping[str, Any]) -> bool:
 
 
 # -- checks beyond the schema -------------------------------------------------------------------------------
+
+
+def _is_whole_double(simulate: Mapping[str, Any] | None) -> bool:
+    """Say whether the simulated double is as large as the published study."""
+    return simulate is not None and simulate["scale"] == 1 and simulate["models"] == 100
+
+
+def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of nested mappings in which the values of `above` replace those of `below`."""
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _laid_over(merged[key], value) if both else copy.deepcopy(value)
+    return merged
 
 
 def _resource(path: str, base: Path, root: Path) -> Path:
@@ -694,6 +710,8 @@ def load(
     _check_plain(config, origin)
     raw = _fill(config, whole, whole)
     _check(raw, whole, whole, origin)
+    if raw["full"]:
+        raw = _laid_over(raw, raw["full_effort"])
     told = list(_check_meaning(raw, Path(base), home, origin, check_files))
     if told:
         raise faults(told)
@@ -717,7 +735,7 @@ def load(
         dimensions=raw["dimensions"],
         claims=raw["claims"],
         report=raw["report"],
-        full=raw["full"],
+        published_size=raw["published_size"] or _is_whole_double(raw["simulate"]),
         raw=raw,
         base=Path(base),
         root=home,

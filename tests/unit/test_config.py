@@ -87,7 +87,7 @@ def test_every_default_of_the_schema_stands_in_the_default_study(
     schema = json.loads((repository / "workflow/schemas/config.schema.json").read_text())
     filled = config._fill({"study": "x", "sources": []}, schema, schema)
     for key, value in filled.items():
-        if key not in ("study", "sources", "title"):
+        if key not in ("study", "sources", "title", "simulate"):
             assert shown[key] == value, key
     assert set(shown) == set(schema["properties"])
 
@@ -96,7 +96,41 @@ def test_the_default_study_is_valid_and_simulated(repository: Path, tmp_path: Pa
     raw = yaml.safe_load((repository / "config.yaml").read_text())
     study = config.load({**raw, "claims": {"file": []}}, tmp_path)
     assert study.simulated
-    assert study.files("twin")["responses"] == "results/sources/twin/simulated_responses.csv.gz"
+    assert study.simulate == {"variant": "twin", "scale": 0.1, "models": 100, "seed": 1}
+    assert study.files("safety")["folder"] == "results/sources/simulated_safety_eval"
+    assert not study.published_size
+
+
+def test_the_planted_table_is_valid_and_simulated(repository: Path, tmp_path: Path) -> None:
+    raw = yaml.safe_load((repository / "workflow" / "studies" / "planted.yaml").read_text())
+    study = config.load({**raw, "claims": {"file": []}}, tmp_path)
+    assert study.simulated
+    assert study.files("planted")["responses"] == "results/planted/sources/planted/simulated_responses.csv.gz"
+
+
+def test_full_effort_stands_in_the_place_of_the_other_settings(repository: Path, tmp_path: Path) -> None:
+    raw = yaml.safe_load((repository / "config.yaml").read_text()) | {"claims": {"file": []}, "full": True}
+    study = config.load(raw, tmp_path)
+    assert study.fits["nuts"] == {
+        "run": True,
+        "chains": 4,
+        "warmup": 500,
+        "draws": 2500,
+        "max_tree_depth": 6,
+    }
+    assert (study.dimensions["bootstrap"], study.dimensions["folds"]) == (1000, 10)
+    own = config.load(raw | {"full_effort": {"dimensions": {"bootstrap": 70}}}, tmp_path)
+    assert (own.dimensions["bootstrap"], own.dimensions["splits"]) == (70, 200)
+    assert "full_effort.fits.svi" in message(raw | {"full_effort": {"fits": {"svi": {}}}}, tmp_path)
+
+
+@pytest.mark.parametrize(("scale", "models", "whole"), [(1, 100, True), (1, 99, False), (0.1, 100, False)])
+def test_the_whole_double_has_the_published_size(
+    repository: Path, tmp_path: Path, scale: float, models: int, whole: bool
+) -> None:
+    raw = yaml.safe_load((repository / "config.yaml").read_text()) | {"claims": {"file": []}}
+    raw["simulate"] = {"scale": scale, "models": models}
+    assert config.load(raw, tmp_path).published_size is whole
 
 
 @pytest.mark.parametrize("name", ["agentdojo", "korbench", "mmlu_pro", "zeroeval", "speechmap", "joint"])

@@ -11,21 +11,23 @@ from tiny import CONFIG, Finished, Workflow, write_config, write_study
 
 def test_the_default_study_is_the_simulated_one(workflow: Workflow, tmp_path: Path) -> None:
     run = workflow.dry(tmp_path)
-    assert {"simulate", "collect", "matrix", "fit", "fit_nuts", "page"} <= run.rules
+    assert {"simulate_raw", "matrix", "fit", "fit_nuts", "page"} <= run.rules
+    batches = {rule.rpartition("_")[0] for rule in run.rules if rule.startswith("collect_")}
+    assert batches == {"collect_leaderboard", "collect_safety"}
     assert not (tmp_path / "results").exists()
 
 
 def test_a_folder_with_its_own_config_is_a_study(workflow: Workflow, tmp_path: Path) -> None:
     write_study(tmp_path)
     run = workflow.dry(tmp_path)
-    assert "simulate" not in run.rules
+    assert "simulate_raw" not in run.rules
     assert {"results/outcomes/first/shard0.parquet", "results/outcomes/second/shard0.parquet"} <= run.outputs
 
 
 def test_a_config_without_sources_is_laid_over_the_default_study(workflow: Workflow, tmp_path: Path) -> None:
     write_config(tmp_path, {"fits": {"seeds": 3, "nuts": {"run": False}}, "results": "elsewhere"})
     run = workflow.dry(tmp_path)
-    assert "simulate" in run.rules
+    assert "simulate_raw" in run.rules
     assert "fit_nuts" not in run.rules
     seeds = {output for output in run.outputs if output.startswith("elsewhere/fits/corrected/")}
     assert seeds == {f"elsewhere/fits/corrected/seed{seed}.nc" for seed in range(3)}

@@ -31,7 +31,7 @@ rule claim:
     params:
         entry=lambda w: ENTRIES[w.claim],
         unconverged=STUDY.claims.get("unconverged", False),
-        study=[STUDY.simulated, STUDY.full],
+        study=[STUDY.simulated, STUDY.published_size],
         fingerprint=lambda w: code_of("claim", f"claims.{KINDS[w.claim]}"),
     script:
         "../../scripts/claim.py"

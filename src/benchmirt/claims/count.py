@@ -133,8 +133,10 @@ def _part(part: Part, results: Results) -> PartResult:
         note=note,
         chosen=selection.mask(results.items(), part.select, part.excepted),
         as_published=float(_counts(part, results, "published")),
-        as_published_why="" if results.study.full else "published counts are compared at full size only",
-        compares=result.published is not None and results.study.full,
+        as_published_why=""
+        if results.study.published_size
+        else "published counts are compared at full size only",
+        compares=result.published is not None and results.study.published_size,
     )
 
 

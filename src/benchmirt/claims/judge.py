@@ -73,7 +73,7 @@ def _published_data(claim: spec.Claim, study: Study, unlike: str | None) -> str 
         return OTHER
     if study.simulated:
         return SIMULATED
-    return OTHER if claim.published_needs and not study.full else SAME
+    return OTHER if claim.published_needs and not study.published_size else SAME
 
 
 def _uncompared(claim: spec.Claim, unlike: str | None) -> str | None:
