@@ -68,7 +68,7 @@ rule stability:
         "<logs>/stability.log",
     benchmark:
         "<benchmarks>/stability.tsv"
-    priority: 50
+    priority: 120
     conda:
         "../../envs/environment.yaml"
     threads: 1

@@ -5,7 +5,8 @@ out   <results>/fits.csv, made from the configuration; <results>/fits/{fit}/seed
       priors and seeds, and seed{seed}.run.json with the times and memory that no two runs share
 steps fits_table  writes the table for readers; no fit depends on it, so that a new seed or row runs nothing else
       fit         one engine (svi, em) on one matrix with one seed
-      fit_nuts    the same by NUTS: a core per chain where there are enough, and first since it takes longest
+      fit_nuts    the same by NUTS: a core per chain where there are enough; after the others, on which most jobs wait, and
+                  before the rest since it takes long
 """
 
 
@@ -40,6 +41,7 @@ rule fit:
         "<benchmarks>/fit/{fit}/seed{seed}.tsv"
     wildcard_constraints:
         fit=one_of(fits_of("svi", "em")),
+    priority: 110
     conda:
         "../../envs/environment.yaml"
     threads: 1

@@ -111,9 +111,9 @@ class Gaussian:
 
 def _normal(cov: Floats, rng: np.random.Generator) -> Floats:
     """Draw one zero-mean vector per covariance matrix."""
-    values, vectors = np.linalg.eigh(cov)
-    noise = rng.standard_normal(values.shape) * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray((vectors @ noise[..., None])[..., 0])
+    size = cov.shape[-1]
+    lower = np.linalg.cholesky(cov + 1e-9 * np.eye(size))  # the covariances were kept in single precision
+    return np.asarray((lower @ rng.standard_normal(cov.shape[:-1])[..., None])[..., 0])
 
 
 def intercepts(
@@ -136,10 +136,16 @@ def intercepts(
     """
     y = np.asarray(responses)
     w = np.ones((1, 1)) if weights is None else np.asarray(weights, dtype=np.float64)
-    right = ((y == 1) * w).sum(0)
-    wrong = ((y == 0) * w).sum(0)
-    low = np.asarray(floor, dtype=np.float64)
-    high = np.asarray(ceiling, dtype=np.float64)
+    counts = np.stack([((y == 1) * w).sum(0), ((y == 0) * w).sum(0)])
+    all_low, all_high, _ = np.broadcast_arrays(
+        np.asarray(floor, np.float64), np.asarray(ceiling, np.float64), counts[0]
+    )
+    # items with the same counts and asymptotes have the same posterior
+    kinds, kind, size = np.unique(
+        np.concatenate([counts, [all_low, all_high]]), axis=1, return_inverse=True, return_counts=True
+    )
+    right, wrong, low, high = kinds
+    size = size / size.sum()
     mu, sigma = 0.0, 2.0
     d = np.zeros(low.size)
     for _ in range(_ROUNDS):
@@ -160,11 +166,12 @@ def intercepts(
         weight /= weight.sum(1, keepdims=True)
         mean, square = (weight * grid).sum(1), (weight * grid**2).sum(1)
         previous = (mu, sigma)
-        mu = float(mean.mean())
-        sigma = max(0.05, float(np.sqrt(max((square - 2 * mu * mean).mean() + mu**2, 0.0))))
+        mu = float(size @ mean)
+        sigma = max(0.05, float(np.sqrt(max(size @ (square - 2 * mu * mean) + mu**2, 0.0))))
         if abs(mu - previous[0]) + abs(sigma - previous[1]) < 1e-5:
             break
-    return Intercepts(grid, weight, low, high, mu, sigma)
+    kind = kind.reshape(-1)
+    return Intercepts(grid[kind], weight[kind], all_low, all_high, mu, sigma)
 
 
 def null_data(data: ResponseData, fitted: Intercepts | Gaussian, seed: int, purpose: str) -> ResponseData:

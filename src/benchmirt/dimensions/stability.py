@@ -9,11 +9,12 @@ which hides spare dimensions.
 Neither number means anything by itself: alignment and positive means lift both. Dimension k is therefore
 compared with data simulated from the fitted (k - 1)-dimensional model (item intercepts only for k = 1) that go
 through the same steps; p is the share of null data sets that agree at least as well, counting the data themselves.
-The prior shrinks a dimension that the data do not need to nothing, in null data nearly always; such a dimension
-agrees with nothing: 0. Since any small agreement is more than that, two floors that need no model are kept beside
-the null: the congruence that is left when the items of one half are shuffled, and for the abilities the
-distribution under random signs of the lineages. A dimension passes if both p are at most .01, its congruence exceeds
-the 99th percentile of the shuffled ones, and p over signs is at most .01 too.
+The prior shrinks a dimension that the data do not need towards nothing, in null data nearly always; a dimension by
+which a typical item discriminates less than .05 logits per standard deviation counts as absent and agrees with nothing:
+0. Since any small agreement is more than that, two floors that need no model are kept beside the null: the congruence
+that is left when the items of one half are shuffled, and for the abilities the distribution under random signs of the
+lineages. A dimension passes if both p are at most .01, its congruence exceeds the 99th percentile of the shuffled ones,
+and p over signs is at most .01 too.
 
 Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
 their number (Besag and Clifford 1991, *Biometrika* 78, 301-304).
@@ -66,7 +67,7 @@ _ENOUGH = 10  # null replicates that agree at least as well as the data: no more
 _SIGNS = 9999
 _CHUNK = 5  # splits per line of the checkpoint
 _ROOM = 0.55  # share of models or items that a half is given room for
-_NOTHING = 1e-3  # root mean square discrimination, in logits, below which a dimension is not there
+_NOTHING = 0.05  # root mean square discrimination: below, a standard deviation of ability moves a chance by a point at most
 
 _log = logging.getLogger(__name__)
 
@@ -311,7 +312,7 @@ def run(
     *,
     splits: int = 50,
     replicates: int = 100,
-    null_splits: int = 2,
+    null_splits: int = 1,
     seed: int = 0,
     sweeps: int = 100,
     tolerance: float = 2e-3,
