@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes
 from benchmirt.scoring import Scorer
+from benchmirt.sources.documents import check_whole, read_bytes
 from benchmirt.sources.folders import details
 from benchmirt.sources.raw import Found
 
@@ -130,16 +131,7 @@ class Details:
 
 
 def _opened(shown: str, data: bytes) -> pq.ParquetFile:
-    if not data:
-        raise InputError("the file is empty", file=shown, todo="Fetch it again")
-    if data.startswith(b"version https://git-lfs"):
-        raise InputError(
-            "",
-            file=shown,
-            found="a Git LFS pointer instead of the data",
-            expected="a Parquet file",
-            todo="Run git lfs pull",
-        )
+    check_whole(data, shown, "a Parquet file")
     try:
         content = pq.ParquetFile(pa.BufferReader(data))
         names = content.schema_arrow.names
@@ -219,12 +211,7 @@ def read(folder: Path, model: str, shown: str, scorer: Scorer) -> Found:
             other_runs[task] = run
         contents = []
         for name in names:
-            try:
-                data = (folder / name).read_bytes()
-            except OSError as error:
-                raise InputError(
-                    "this file cannot be read", file=f"{shown}/{name}", found=str(error.strerror)
-                ) from None
+            data = read_bytes(folder / name, f"{shown}/{name}")
             files[name] = sha256_bytes(data)
             contents.append((f"{shown}/{name}", data))
         table = Details(task, contents, (*scorer.fields(task), _HASH))

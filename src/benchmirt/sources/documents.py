@@ -1,0 +1,163 @@
+"""Files of raw results as bytes, as JSON and as rows: what every reader of them shares.
+
+JSON is read strictly: a key that stands twice in one object, of which Python would keep the last in silence, is a
+fault, and so is a file that was cut off. Messages name places and kinds of values, never texts of questions or
+answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmirt.errors import InputError
+
+__all__ = ["Records", "check_whole", "kind_of", "parsed", "read_bytes"]
+
+_LFS = b"version https://git-lfs"
+_KINDS = {dict: "object", list: "list", str: "text", bool: "truth value", int: "number", float: "number"}
+
+
+class Records:
+    """The rows of one task, as objects.
+
+    Parameters
+    ----------
+    file
+        The file in messages.
+    task
+        The task's name.
+    rows
+        Objects.
+    label
+        What messages call a row; its number, from 1, follows.
+    """
+
+    def __init__(self, file: str, task: str, rows: Sequence[dict[str, Any]], label: str = "row") -> None:
+        self.file = file
+        self.task = task
+        self.size = len(rows)
+        self._rows = rows
+        self._label = label
+
+    def column(self, field: str) -> list[Any] | None:
+        """Return a field of all rows, None where a row lacks it."""
+        name, *inner = field.split(".")
+        values = [row.get(name) for row in self._rows]
+        for key in inner:
+            values = [value.get(key) if isinstance(value, dict) else None for value in values]
+        return values
+
+    def lengths(self, field: str) -> list[int | None] | None:
+        """Return the number of entries of a field that holds lists."""
+        return [len(value) if isinstance(value, list) else None for value in self.column(field) or []]
+
+    def where(self, row: int, field: str) -> str:
+        """Return how messages call a field of a row."""
+        return f'{self._label} {row + 1}, field "{field}"'
+
+
+def kind_of(value: object) -> str:
+    """Return how messages call the type of a JSON value."""
+    return _KINDS.get(type(value), "null")
+
+
+def read_bytes(path: Path, shown: str) -> bytes:
+    """Return a file's content.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError("this file cannot be read", file=shown, found=str(error.strerror)) from None
+
+
+def check_whole(data: bytes, shown: str, expected: str) -> None:
+    """Stop at a file that is empty, or a pointer in the place of the data.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if not data:
+        raise InputError("the file is empty", file=shown, todo="Fetch it again")
+    if data.startswith(_LFS):
+        raise InputError(
+            "",
+            file=shown,
+            found="a Git LFS pointer instead of the data",
+            expected=expected,
+            todo="Run git lfs pull",
+        )
+
+
+class _TwiceError(ValueError):
+    """A key that stands twice in one object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object, and refuse one that names a key twice: JSON would keep the last in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+    return found
+
+
+def _damaged(shown: str, why: str, where: str | None = None) -> InputError:
+    return InputError(
+        f"this is not JSON, or it was cut off ({why})",
+        file=shown,
+        where=where,
+        todo="Fetch it again, or take the folder out",
+    )
+
+
+def parsed(
+    data: bytes, shown: str, where: str | None = None, todo: str = "Keep one of the two, or fetch it again"
+) -> Any:
+    """Return the JSON value that some bytes hold.
+
+    Parameters
+    ----------
+    data
+        UTF-8 text.
+    shown
+        The file in messages.
+    where
+        The place in it, such as a line.
+    todo
+        The way out of a key that stands twice.
+
+    Raises
+    ------
+    InputError
+        If they are no JSON, were cut off, are no UTF-8, nest too deeply, or an object in them names a key twice.
+    """
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once)
+    except _TwiceError as error:
+        raise InputError(
+            "a key stands twice in one object", file=shown, where=where, found=f'"{error}" twice', todo=todo
+        ) from None
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1}"
+        raise InputError(
+            "the text is not UTF-8", file=shown, where=f"{where}, {place}" if where else place
+        ) from None
+    except json.JSONDecodeError as error:
+        place = f"column {error.colno}"
+        raise _damaged(
+            shown, error.msg, f"{where}, {place}" if where else f"line {error.lineno}, {place}"
+        ) from None
+    except ValueError as error:
+        raise _damaged(shown, str(error), where) from None
+    except RecursionError:
+        raise _damaged(shown, "nested too deeply", where) from None
