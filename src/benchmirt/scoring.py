@@ -4,6 +4,9 @@ A rule (``workflow/resources/scoring.yaml``) says which tasks it scores, which f
 what a failure to grade counted as in the published study, and what else a row tells of its item. No benchmark
 is known here.
 
+A number between 0 and 1 is a grade: it becomes an outcome where the rule gives a threshold (``at_least``), and
+where it does not, the outcome is missing and the number is kept as the score.
+
 What a field that must be a truth value may hold: ``1``, ``1.0``, ``"1"``, ``"1.0"``, ``true``, ``"True"`` and
 the same of zero. Anything else is no zero: the outcome is missing, as ``unparsed``.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +59,11 @@ class Table(Protocol):
     @property
     def task(self) -> str:
         """The task's name."""
+        ...
+
+    @property
+    def kind(self) -> str | None:
+        """The format whose rules score it, where there are rules of several."""
         ...
 
     @property
@@ -275,11 +284,16 @@ class Rule:
     ----------
     entry
         An entry of a file of rules, defaults filled.
+    kind
+        The format that it is about.
 
     Attributes
     ----------
     benchmark, category, inverted, scored_as
-        Facts of all its items.
+        Facts of all its items; `benchmark` may name parts of the task.
+    repeats
+        How repeats of a question become one outcome: ``first``, ``majority``, the least mean that is a 1, or
+        None: they do not.
     fields
         The fields that grading needs of each row.
     facts
@@ -291,8 +305,10 @@ class Rule:
         If a template, a pattern or ``one`` makes no sense; the text says which.
     """
 
-    def __init__(self, entry: Mapping[str, Any]) -> None:
+    def __init__(self, entry: Mapping[str, Any], kind: str | None = None) -> None:
+        self.kind = kind
         self.benchmark: str = entry["benchmark"]
+        self._benchmark = _told("benchmark", Template, entry["benchmark"])
         self.category: str | None = entry["category"]
         self.inverted: bool = entry["inverted"]
         self.scored_as: str | None = entry["scored_as"]
@@ -300,6 +316,8 @@ class Rule:
         self.response: str | None = entry["response"]
         self.failure: Mapping[str, Any] = entry["failure"]
         self.one: Mapping[str, Any] = entry["one"]
+        repeats = entry["repeats"]
+        self.repeats: str | float | None = repeats["mean"] if isinstance(repeats, Mapping) else repeats
         self._task = _told("tasks", _task_pattern, entry["tasks"])
         self._where = _told("where", _matchers, entry["where"])
         self._left_out = _told("left_out", _matchers, entry["left_out"])
@@ -309,7 +327,11 @@ class Rule:
         }
         self.content: list[str | list[str]] = entry["content"]
         self._read = _told("one", _grader, self.one)
+        self._unread = _told("failure.unparsed", _matchers, self.failure["unparsed"])
         own = set(self._task.groupindex)
+        lost = [name for name in self._benchmark.fields if name not in own]
+        if lost:
+            raise ValueError(f'benchmark: "{lost[0]}" is not named in tasks')
         needed = [
             *self._where,
             *self._left_out,
@@ -317,11 +339,23 @@ class Rule:
             self.one["field"],
             self.one.get("differs_from"),
             self.failure["flag"],
+            self.failure["why"],
+            *self._unread,
             self.response,
         ]
         self.fields = tuple(dict.fromkeys(name for name in needed if name and name not in own))
         told = [name for template in self.templates.values() for name in template.fields]
         self.facts = tuple(name for name in dict.fromkeys(told) if name not in own)
+
+    @property
+    def graded(self) -> bool:
+        """Whether a threshold turns numbers into outcomes."""
+        return "at_least" in self.one or "at_most" in self.one
+
+    def benchmark_of(self, names: Mapping[str, str]) -> str:
+        """Return the benchmark of a task, whose `names` stand for parts of it."""
+        (text,) = self._benchmark(lambda field: [names[field]], 1)
+        return str(text)
 
     def parts_of(self, task: str) -> dict[str, str] | None:
         """Return what the names in ``tasks`` stand for; None if the rule does not score this task."""
@@ -333,9 +367,9 @@ class Rule:
 
         Notes
         -----
-        Of several reasons the first holds: an empty output, a thought that never ends, a flag that grading
-        failed, no grade, a grade that cannot be read. Under the published policy a grade counts even so, if
-        there is one and no flag.
+        Of several reasons the first holds: what the file itself says, an empty output, a thought that never ends,
+        an answer that was not understood, a flag that grading failed, no grade, a grade that cannot be read. Under
+        the published policy a grade counts even so, if there is one and no flag, unless the file says otherwise.
         """
         code, score = self._read(part)
         reason = np.zeros(part.size, dtype=np.uint8)
@@ -348,18 +382,30 @@ class Rule:
             reason[flag == 1] = _CODE[self.failure["reason"]]
             reason[flag == _UNREADABLE] = _CODE["unparsed"]
             graded &= (flag == 0) | (flag == _NOTHING)
+        for field, matches in self._unread.items():
+            for place, answer in enumerate(part.column(field) or ()):
+                if matches(_innermost(answer)):
+                    reason[place] = _CODE["unparsed"]
         responses = part.column(self.response) if self.response else None
         if responses is not None:
-            for place, response in enumerate(responses):
-                while isinstance(response, list):
-                    response = response[0] if response else ""
+            for place, response in enumerate(map(_innermost, responses)):
                 if not isinstance(response, str):
                     continue
                 if _OPEN in response and response.rfind(_OPEN) > response.rfind(_CLOSE):
                     reason[place] = _CODE["truncated"]
                 elif not response or response.isspace():
                     reason[place] = _CODE["empty"]
-        published = np.where(graded, code, self.failure["published"]).astype(np.int8)
+        if self.failure["texts"]:
+            for place, value in enumerate(part.column(self.one["field"]) or ()):
+                if isinstance(value, str) and value in self.failure["texts"]:
+                    reason[place] = _CODE[self.failure["texts"][value]]
+        stated = part.column(self.failure["why"]) if self.failure["why"] else None
+        for place, why in enumerate(stated or ()):
+            if why in _CODE:
+                reason[place] = _CODE[why]
+                graded[place] = False
+        instead = -1 if self.failure["published"] is None else self.failure["published"]
+        published = np.where(graded, code, instead).astype(np.int8)
         return Grades(np.where(reason == 0, code, -1).astype(np.int8), published, reason, score)
 
     def content_of(self, part: Part) -> list[str | None]:
@@ -385,6 +431,13 @@ class Rule:
             else digest("\x1f".join("" if text is None else text for text in texts))
             for texts in zip(*columns, strict=True)
         ]
+
+
+def _innermost(value: Any) -> Any:
+    """Return the first entry of a list, of lists in it, and so on; nothing of an empty one is an empty text."""
+    while isinstance(value, list):
+        value = value[0] if value else ""
+    return value
 
 
 def _told(key: str, function: Callable[[Any], Any], value: Any) -> Any:
@@ -437,17 +490,25 @@ def _grader(one: Mapping[str, Any]) -> _Reader:
     ValueError
         If the keys do not go together.
     """
-    ways = [key for key in ("is", "differs_from", "at_most") if key in one]
+    ways = [key for key in ("is", "differs_from", "at_most", "at_least") if key in one]
     if len(ways) != 1:
-        raise ValueError("give exactly one of is, differs_from and at_most")
-    for key, needs in (("else", "is"), ("among", "differs_from"), ("within", "at_most")):
-        if key in one and needs not in one:
-            raise ValueError(f"{key} goes with {needs} only")
+        raise ValueError("give exactly one of is, differs_from, at_most and at_least")
+    for key, needs in (("else", ["is"]), ("among", ["differs_from"]), ("within", ["at_most", "at_least"])):
+        if key in one and ways[0] not in needs:
+            raise ValueError(f"{key} goes with {' or '.join(needs)} only")
+    values = one.get("values", {})
+    if values and ways[0] != "at_least" and not isinstance(one.get("is"), bool):
+        raise ValueError("values goes with at_least, or with is: true or false")
     if "differs_from" in one and "among" not in one:
         raise ValueError("differs_from needs among: the texts that can be compared")
     if "at_most" in one:
         low, high = one.get("within", (-np.inf, np.inf))
         return functools.partial(_numbers, field=one["field"], most=one["at_most"], low=low, high=high)
+    if "at_least" in one:
+        low, high = one.get("within", (0, 1))
+        return functools.partial(
+            _grades, field=one["field"], least=one["at_least"], low=low, high=high, values=values
+        )
     if "differs_from" in one:
         return functools.partial(
             _differing, field=one["field"], other=one["differs_from"], among=frozenset(one["among"])
@@ -455,7 +516,7 @@ def _grader(one: Mapping[str, Any]) -> _Reader:
     if isinstance(one["is"], bool):
         if "else" in one:
             raise ValueError("else goes with a text only")
-        return functools.partial(_truths, field=one["field"], desired=one["is"])
+        return functools.partial(_truths, field=one["field"], desired=one["is"], values=values)
     return functools.partial(_labels, field=one["field"], desired=one["is"], other=one.get("else"))
 
 
@@ -463,12 +524,53 @@ def _nan(size: int) -> NDArray[np.float64]:
     return np.full(size, np.nan)
 
 
-def _truths(part: Part, field: str, desired: bool) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    values = part.column(field) or [None] * part.size
-    code = np.fromiter(map(_truth, values), dtype=np.int8, count=part.size)
+def _number(value: Any) -> float | None:
+    """Return a value as a finite number; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _column(part: Part, field: str, values: Mapping[str, float]) -> list[Any]:
+    """Return a field of all rows, with the texts in `values` as the numbers that they stand for."""
+    column = part.column(field) or [None] * part.size
+    if not values:
+        return column
+    return [values.get(value, value) if isinstance(value, str) else value for value in column]
+
+
+def _truths(
+    part: Part, field: str, desired: bool, values: Mapping[str, float]
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    column = _column(part, field, values)
+    code = np.fromiter(map(_truth, column), dtype=np.int8, count=part.size)
     score = np.where(code >= 0, code, np.nan).astype(np.float64)
+    for place in np.flatnonzero(code == _UNREADABLE):
+        number = _number(column[place])
+        score[place] = np.nan if number is None else number
     if not desired:
         code = np.where(code >= 0, 1 - code, code).astype(np.int8)
+    return code, score
+
+
+def _grades(
+    part: Part, field: str, least: float, low: float, high: float, values: Mapping[str, float]
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    code = np.empty(part.size, dtype=np.int8)
+    score = _nan(part.size)
+    for place, value in enumerate(_column(part, field, values)):
+        truth = _truth(value)
+        number = float(truth) if truth >= 0 else _number(value)
+        if truth == _NOTHING:
+            code[place] = _NOTHING
+        elif number is None or not low <= number <= high:
+            code[place] = _UNREADABLE
+        else:
+            code[place], score[place] = number >= least, number
     return code, score
 
 
@@ -509,12 +611,13 @@ def _numbers(
     code = np.empty(part.size, dtype=np.int8)
     score = _nan(part.size)
     for place, value in enumerate(part.column(field) or [None] * part.size):
+        number = _number(value)
         if value is None or _is_nan(value):
             code[place] = _NOTHING
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        elif number is None or not low <= number <= high:
             code[place] = _UNREADABLE
         else:
-            code[place], score[place] = value <= most, value
+            code[place], score[place] = number <= most, number
     return code, score
 
 
@@ -542,6 +645,11 @@ class Part:
     number: int
     names: Mapping[str, str]
     rows: list[int] | None
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark of the rows."""
+        return self.rule.benchmark_of(self.names)
 
     @property
     def size(self) -> int:
@@ -615,11 +723,19 @@ class Scorer:
     files: tuple[str, ...]
     version: str
 
-    def of(self, task: str) -> list[tuple[int, Rule, dict[str, str]]]:
-        """Return the rules that score a task: place, rule, what the names in ``tasks`` stand for."""
+    def of(self, task: str, kind: str | None = None) -> list[tuple[int, Rule, dict[str, str]]]:
+        """Return the rules that score a task: place, rule, what the names in ``tasks`` stand for.
+
+        Parameters
+        ----------
+        task
+            The task's name.
+        kind
+            The format of its rows; None for rules of any.
+        """
         found = []
         for number, rule in enumerate(self.rules):
-            names = rule.parts_of(task)
+            names = rule.parts_of(task) if kind in (None, rule.kind) else None
             if names is not None:
                 found.append((number, rule, names))
         return found
@@ -631,7 +747,7 @@ class Scorer:
     def parts(self, table: Table) -> Iterator[Part]:
         """Divide a table between the rules; rows that are no items, or that no rule wants, are in none."""
         left: list[int] | None = None
-        for number, rule, names in self.of(table.task):
+        for number, rule, names in self.of(table.task, table.kind):
             part = Part(table, rule, number, names, left)
             mine = _holds(part, rule._where, all)
             out = _holds(part, rule._left_out, any)
@@ -668,15 +784,15 @@ def _holds(
     return [how(row) for row in zip(*columns, strict=True)]
 
 
-def load(files: Sequence[tuple[Path, str]], kind: str, root: Path | None = None) -> Scorer:
-    """Read the scoring rules of a format.
+def load(files: Sequence[tuple[Path, str]], kind: str | Sequence[str], root: Path | None = None) -> Scorer:
+    """Read the scoring rules of a format, or of several.
 
     Parameters
     ----------
     files
         Paths, and what messages call them; rules of the first file come first.
     kind
-        The format: a key of the files.
+        The format or the formats: keys of the files.
     root
         The folder of the workflow, where the schema stands.
 
@@ -687,6 +803,7 @@ def load(files: Sequence[tuple[Path, str]], kind: str, root: Path | None = None)
         no rule for the format.
     """
     rules: list[Rule] = []
+    kinds = [kind] if isinstance(kind, str) else list(kind)
     hashed = b""
     for path, shown in files:
         if not path.is_file():
@@ -697,18 +814,20 @@ def load(files: Sequence[tuple[Path, str]], kind: str, root: Path | None = None)
             raise InputError(
                 "these are no scoring rules", file=shown, expected="formats, each with its rules"
             )
-        entries = config.validated(content, _SCHEMA, shown, root).get(kind, [])
-        for place, entry in enumerate(entries):
-            try:
-                rules.append(Rule(entry))
-            except ValueError as error:
-                raise InputError(
-                    f"this rule makes no sense ({error})",
-                    file=shown,
-                    where=f"{kind}[{place}], {entry['benchmark']}",
-                ) from None
+        read = config.validated(content, _SCHEMA, shown, root)
+        for name in kinds:
+            for place, entry in enumerate(read.get(name, [])):
+                try:
+                    rules.append(Rule(entry, name))
+                except ValueError as error:
+                    raise InputError(
+                        f"this rule makes no sense ({error})",
+                        file=shown,
+                        where=f"{name}[{place}], {entry['benchmark']}",
+                    ) from None
     if not rules:
         raise InputError(
-            f'there is no rule for the format "{kind}"', file=", ".join(shown for _, shown in files)
+            f'there is no rule for the format "{", ".join(kinds)}"',
+            file=", ".join(shown for _, shown in files),
         )
     return Scorer(tuple(rules), tuple(shown for _, shown in files), sha256_bytes(hashed))

@@ -24,6 +24,7 @@ class Rows:
 
     def __init__(self, task: str, *rows: dict[str, Any]) -> None:
         self.file = "somewhere"
+        self.kind: str | None = None
         self.task = task
         self.rows = rows
         self.size = len(rows)
@@ -465,6 +466,98 @@ def test_templates_that_make_no_sense(text: str, words: str) -> None:
         Template(text)
 
 
+# -- graded scores, and what files say themselves -----------------------------------------------------------
+
+
+def rule(tmp_path: Path, text: str) -> Scorer:
+    path = tmp_path / "own.yaml"
+    path.write_text(f"inspect:\n  - {{benchmark: b, tasks: '{{task}}', question_id: '{{id}}', {text}}}\n")
+    return scoring.load([(path, "own.yaml")], "inspect")
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome", "score"),
+    [
+        *((0.65, 1, 0.65), (0.5, 1, 0.5), (0.4999, 0, 0.4999), (1, 1, 1.0), (0, 0, 0.0), (True, 1, 1.0)),
+        *(("1", 1, 1.0), ("0.0", 0, 0.0), ("False", 0, 0.0), ("P", 1, 0.5), ("I", 0, 0.0)),
+        *((None, None, None), (math.nan, None, None), (math.inf, None, None), (HUGE, None, None)),
+        *(
+            ([0.65], None, None),
+            ({"a": 1}, None, None),
+            ("0.65", None, None),
+            (1.5, None, None),
+            ("X", None, None),
+        ),
+    ],
+    ids=lambda value: "huge" if value is HUGE else None,
+)
+def test_a_threshold_turns_grades_into_outcomes(
+    tmp_path: Path, value: Any, outcome: int | None, score: float | None
+) -> None:
+    scorer = rule(tmp_path, "one: {field: v, at_least: 0.5, values: {C: 1, P: 0.5, I: 0}}")
+    (part,) = scorer.parts(Rows("t", {"id": "q", "v": value}))
+    grades = part.rule.grade(part)
+    assert grades.outcome.tolist() == [-1 if outcome is None else outcome]
+    assert grades.score.tolist() == pytest.approx([math.nan if score is None else score], nan_ok=True)
+    assert (grades.reason == 0).tolist() == [outcome is not None]
+
+
+@pytest.mark.parametrize("value", [0.65, 0.5, -3.0, 7], ids=repr)
+def test_a_grade_without_a_threshold_is_kept_and_missing(tmp_path: Path, value: float) -> None:
+    scorer = rule(tmp_path, "one: {field: v, is: true}, failure: {published: null}")
+    (part,) = scorer.parts(Rows("t", {"id": "q", "v": value}))
+    grades = part.rule.grade(part)
+    assert (grades.outcome.tolist(), grades.published.tolist()) == ([-1], [-1])
+    assert grades.score.tolist() == [value]
+    assert REASONS[grades.reason[0] - 1] == "unparsed"
+
+
+def test_what_a_file_says_itself_comes_first(tmp_path: Path) -> None:
+    scorer = rule(
+        tmp_path,
+        "one: {field: v, is: true}, response: r, "
+        "failure: {published: null, why: missing, texts: {N: empty}, unparsed: {a: ['[invalid]']}}",
+    )
+    rows: list[dict[str, Any]] = [
+        {"v": 1, "missing": "not_run"},
+        {"v": 1, "missing": "nonsense"},
+        {"v": "N"},
+        {"v": 0, "a": ["[invalid]"]},
+        {"v": 0, "a": ["A"]},
+        {"v": 1, "r": " "},
+        {"v": None},
+    ]
+    cells = graded(scorer, "t", *({"id": str(place), **row} for place, row in enumerate(rows)))
+    assert list(cells.values()) == [
+        (None, "not_run", None),
+        (1, None, 1),
+        (None, "empty", None),
+        (None, "unparsed", 0),
+        (0, None, 0),
+        (None, "empty", 1),
+        (None, "unparsed", None),
+    ]
+
+
+def test_rules_of_several_formats_are_kept_apart(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "".join(
+            f"{kind}:\n  - {{benchmark: '{kind} {{task}}', tasks: '{{task}}', question_id: '{{id}}', "
+            "one: {field: v, is: true}}\n"
+            for kind in ("inspect", "helm")
+        )
+    )
+    scorer = scoring.load([(path, "own.yaml")], ["helm", "inspect"])
+    table = Rows("t", {"id": "q", "v": 1})
+    assert [part.benchmark for part in scorer.parts(table)] == ["helm t"]
+    table.kind = "inspect"
+    assert [part.benchmark for part in scorer.parts(table)] == ["inspect t"]
+
+
 # -- files of rules -----------------------------------------------------------------------------------------
 
 GOOD = (
@@ -488,11 +581,22 @@ def fault(tmp_path: Path) -> Callable[..., str]:
     ("old", "new", "words"),
     [
         ("field: acc", "feild: acc", ['leaderboard[0].one.feild: unknown key. Did you mean "field"?']),
-        (", is: true", "", ["leaderboard[0], b", "one: give exactly one of is, differs_from and at_most"]),
+        (
+            ", is: true",
+            "",
+            ["leaderboard[0], b", "one: give exactly one of is, differs_from, at_most and at_least"],
+        ),
         ("is: true", "is: true, at_most: 1", ["give exactly one"]),
         ("is: true", "is: true, else: x", ["else goes with a text only"]),
         ("is: true", "differs_from: gold", ["differs_from needs among"]),
-        ("is: true", "is: a, within: [0, 1]", ["within goes with at_most only"]),
+        ("is: true", "is: a, within: [0, 1]", ["within goes with at_most or at_least only"]),
+        ("is: true", "is: a, values: {b: 1}", ["values goes with at_least, or with is: true or false"]),
+        (
+            "tasks: b_*",
+            "tasks: b_*, repeats: last",
+            ["found the text", "expected first, majority, or {mean: THRESHOLD}"],
+        ),
+        ("benchmark: b,", "benchmark: '{x}',", ['benchmark: "x" is not named in tasks']),
         ("'b_{doc_id}'", "'b_{doc_id|last}'", ['question_id: there is no filter "last"']),
         ("tasks: b_*", "tasks: b_*, where: {x: '('}", ["where: not a regular expression"]),
         ("benchmark: b,", "", ["leaderboard[0].benchmark", "required"]),

@@ -8,7 +8,7 @@ answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +32,53 @@ class Records:
     rows
         Objects.
     label
-        What messages call a row; its number, from 1, follows.
+        What messages call a row; its number follows.
+    numbers
+        The number of each row; from 1 on, if None.
+    kind
+        The format, where files of several are read together.
+    repeat
+        Field that tells repeats of a question apart, such as ``epoch``.
+    variant
+        Field that tells apart several grades of one answer, such as ``filter``.
+    faults
+        Fields that cannot be given, and why: raised when they are asked for.
     """
 
-    def __init__(self, file: str, task: str, rows: Sequence[dict[str, Any]], label: str = "row") -> None:
+    def __init__(
+        self,
+        file: str,
+        task: str,
+        rows: Sequence[dict[str, Any]],
+        label: str = "row",
+        numbers: Sequence[int] | None = None,
+        *,
+        kind: str | None = None,
+        repeat: str | None = None,
+        variant: str | None = None,
+        faults: Mapping[str, InputError] | None = None,
+    ) -> None:
         self.file = file
         self.task = task
+        self.kind = kind
         self.size = len(rows)
+        self.repeat = repeat
+        self.variant = variant
         self._rows = rows
         self._label = label
+        self._numbers = numbers
+        self._faults = faults or {}
 
     def column(self, field: str) -> list[Any] | None:
-        """Return a field of all rows, None where a row lacks it."""
+        """Return a field of all rows, None where a row lacks it.
+
+        Raises
+        ------
+        InputError
+            If the rows do not tell which of several values it is.
+        """
+        if field in self._faults:
+            raise self._faults[field]
         name, *inner = field.split(".")
         values = [row.get(name) for row in self._rows]
         for key in inner:
@@ -56,7 +91,8 @@ class Records:
 
     def where(self, row: int, field: str) -> str:
         """Return how messages call a field of a row."""
-        return f'{self._label} {row + 1}, field "{field}"'
+        number = row + 1 if self._numbers is None else self._numbers[row]
+        return f'{self._label} {number}, field "{field}"'
 
 
 def kind_of(value: object) -> str:

@@ -48,6 +48,7 @@ class Details:
     """
 
     def __init__(self, task: str, contents: list[tuple[str, bytes]], fields: tuple[str, ...]) -> None:
+        self.kind = None
         self.task = task
         self.file = contents[0][0]
         self._open = [(shown, _opened(shown, data)) for shown, data in contents]

@@ -1,6 +1,7 @@
 """Raw results, a folder per model: read by a format's reader, graded by rules, written as shards.
 
-What every format shares: rows are graded rule by rule; rows that repeat an item must agree; the facts of an
+What every format shares: rows are graded rule by rule; repeats of a question (epochs, trials) become one outcome as
+their rule says, and are refused if it does not say; other rows that repeat an item must agree; the facts of an
 item are put together from the first rows about it.
 """
 
@@ -28,8 +29,9 @@ from benchmirt.scoring import Part, Rule, Scorer, Table
 from benchmirt.sources.facts import Facts, model_facts, strings
 from benchmirt.sources.folders import Batch, batches, model_folders
 from benchmirt.sources.reading import read_sheet
+from benchmirt.sources.repeats import Repeated, reduce
 
-__all__ = ["Found", "collect"]
+__all__ = ["Found", "Gathered", "Items", "collect"]
 
 _log = logging.getLogger(__name__)
 _CONFLICT = REASONS.index("conflict") + 1
@@ -63,8 +65,8 @@ class Found:
 Read = Callable[[Path, str, str, Scorer], Found]
 
 
-class _Items:
-    """The items met so far, and what their first rows tell of them."""
+class Items:
+    """The items met so far, and what the first rows about each tell of it."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str | None], tuple[int, Mapping[str, str], int | None, list[Any]]] = {}
@@ -98,17 +100,17 @@ class _Items:
         options = part.options()
         for place in fresh:
             name = names[place]
-            if self._benchmark.setdefault(name, part.rule.benchmark) != part.rule.benchmark:
+            if self._benchmark.setdefault(name, part.benchmark) != part.benchmark:
                 raise InputError(
                     "items of two benchmarks have one name",
                     file=part.table.file,
-                    found=f'"{name}" in {self._benchmark[name]} and in {part.rule.benchmark}',
+                    found=f'"{name}" in {self._benchmark[name]} and in {part.benchmark}',
                     todo="Give them names apart in the scoring rules (question_id)",
                 )
             told = [column[place] for column in columns]
             self._rows.setdefault((name, content[place]), (part.number, part.names, options[place], told))
 
-    def facts(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Return the facts of all items, sorted by benchmark and name."""
         by_rule: dict[int, list[tuple[str, str | None]]] = {}
         for key, row in self._rows.items():
@@ -127,7 +129,7 @@ class _Items:
 
             frame = {
                 "question_id": strings(name for name, _ in keys),
-                "benchmark": strings([rule.benchmark] * len(keys)),
+                "benchmark": strings(_storable(rule.benchmark_of(row[1])) for row in rows),
                 "category": strings([rule.category] * len(keys)),
                 **{
                     name: strings(map(_storable, template(column, len(keys))))
@@ -162,63 +164,120 @@ def _storable(text: str | None) -> str | None:
 # -- one model ----------------------------------------------------------------------------------------------
 
 
-def _collect_model(
-    found: Found, model: str, shown: str, scorer: Scorer, items: _Items, manifest: Mapping[str, Any]
-) -> OneModel:
-    """Grade the rows of one model, and settle rows that repeat an item."""
-    names: list[str] = []
-    content: list[str | None] = []
-    grades: list[scoring.Grades] = []
-    tasks: dict[str, int] = {}
-    rows = 0
-    for table in found.tables:
-        tasks[_storable(table.task) or ""] = tasks.get(table.task, 0) + table.size
-        rows += table.size
-        for part in scorer.parts(table):
-            own = part.question_ids()
-            _check_names(own, part)
-            asked = items.content_of(part, found.known_as)
-            items.add(part, own, asked)
-            names += own
-            content += asked
-            grades.append(part.rule.grade(part))
-    if not names:
-        unused = ", ".join(ascii(task)[1:-1] for task in found.unused[:5])
-        raise InputError(
-            "this model has no row that a scoring rule scores",
-            file=shown,
-            found=f"{rows} rows" + (f"; tasks without a rule: {unused}" if unused else ""),
-            todo="Fetch its results again, or name it in models.exclude",
-        )
-    outcome = np.concatenate([grade.outcome for grade in grades])
-    published = np.concatenate([grade.published for grade in grades])
-    reason = np.concatenate([grade.reason for grade in grades])
-    score = np.concatenate([grade.score for grade in grades])
-    keep = np.arange(len(names))
-    repeated = 0
-    if len(set(names)) < len(names):
-        keep, repeated = _settle(names, content, outcome, published, reason)
-    counts = {"rows": rows, "left_out": rows - len(names), "repeated": repeated}
-    return OneModel(
-        model=model,
-        items=tuple(names[place] for place in keep),
-        outcome=outcome[keep],
-        published=published[keep],
-        reason=reason[keep],
-        score=score[keep],
-        content=[content[place] for place in keep],
-        manifest={
-            **manifest,
-            "folder": shown,
-            "files": {
-                name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()
+class Gathered:
+    """The graded rows of one model, table by table.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    scorer
+        The rules.
+    items
+        The items met so far, of all models.
+    """
+
+    def __init__(self, model: str, scorer: Scorer, items: Items) -> None:
+        self.model = model
+        self._scorer = scorer
+        self._items = items
+        self._rows: list[Repeated] = []
+        self._tasks: dict[str, int] = {}
+        self._counts = {"rows": 0, "left_out": 0, "repeated": 0}
+
+    def add(self, table: Table, known_as: str | None) -> None:
+        """Grade the rows of a table.
+
+        Parameters
+        ----------
+        table
+            The rows.
+        known_as
+            Field that is the same for rows whose content is the same, if the format has one.
+
+        Raises
+        ------
+        InputError
+            If a row cannot be told which item it is about, or there are repeats without a rule for them.
+        """
+        task = _storable(table.task) or ""
+        self._tasks[task] = self._tasks.get(task, 0) + table.size
+        self._counts["rows"] += table.size
+        self._counts["left_out"] += table.size
+        for part in self._scorer.parts(table):
+            names = part.question_ids()
+            _check_names(names, part)
+            content = self._items.content_of(part, known_as)
+            self._items.add(part, names, content)
+            self._counts["left_out"] -= len(names)
+            reduced = reduce(part, names, content, part.rule.grade(part))
+            self._counts["repeated"] += len(names) - len(reduced.names)
+            self._rows.append(reduced)
+
+    def finish(
+        self,
+        shown: str,
+        files: Mapping[str, Mapping[str, str]],
+        unused: Sequence[str],
+        runs: Mapping[str, str],
+        manifest: Mapping[str, Any],
+    ) -> OneModel:
+        """Settle rows that repeat an item, and return the outcomes.
+
+        Parameters
+        ----------
+        shown
+            What messages call the model's folder or file.
+        files
+            Its files: name -> path and SHA-256.
+        unused
+            Tasks that no rule scores.
+        runs
+            Task -> run, where that is worth telling.
+        manifest
+            What all models of the source share.
+
+        Raises
+        ------
+        InputError
+            If no row is scored.
+        """
+        names = [name for rows in self._rows for name in rows.names]
+        if not names:
+            told = ", ".join(ascii(task)[1:-1] for task in unused[:5])
+            raise InputError(
+                "this model has no row that a scoring rule scores",
+                file=shown,
+                found=f"{self._counts['rows']} rows" + (f"; tasks without a rule: {told}" if told else ""),
+                todo="Fetch its results again, or name it in models.exclude",
+            )
+        content = [text for rows in self._rows for text in rows.content]
+        outcome = np.concatenate([rows.grades.outcome for rows in self._rows])
+        published = np.concatenate([rows.grades.published for rows in self._rows])
+        reason = np.concatenate([rows.grades.reason for rows in self._rows])
+        score = np.concatenate([rows.grades.score for rows in self._rows])
+        keep = np.arange(len(names))
+        if len(set(names)) < len(names):
+            keep, repeated = _settle(names, content, outcome, published, reason)
+            self._counts["repeated"] += repeated
+        return OneModel(
+            model=self.model,
+            items=tuple(names[place] for place in keep),
+            outcome=outcome[keep],
+            published=published[keep],
+            reason=reason[keep],
+            score=score[keep],
+            content=[content[place] for place in keep],
+            manifest={
+                **manifest,
+                "folder": shown,
+                "files": dict(files),
+                "tasks": self._tasks,
+                "tasks_without_rule": sorted({_storable(task) or "" for task in unused}),
+                "runs": dict(runs),
+                "read": self._counts,
             },
-            "tasks": tasks,
-            "tasks_without_rule": sorted(_storable(task) or "" for task in found.unused),
-            "runs": dict(found.runs),
-            "read": counts,
-        },
-    )
+        )
 
 
 def _check_names(names: Sequence[str], part: Part) -> None:
@@ -375,7 +434,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
         "failures_known": True,
         "benchmirt": version("benchmirt"),
     }
-    items = _Items()
+    items = Items()
     done: dict[str, OneModel] = {}
     for model in progress(batch.models, len(batch.models), f"{source.name}: models"):
         folder = folders[model]
@@ -389,8 +448,14 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
                 found=next(iter(found.files)),
                 todo='Put them into a folder whose name holds "simulated"',
             )
-        done[model] = _collect_model(found, model, shown, scorer, items, {**manifest, "simulated": simulated})
-    facts = items.facts()
+        gathered = Gathered(model, scorer, items)
+        for table in found.tables:
+            gathered.add(table, found.known_as)
+        files = {name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()}
+        done[model] = gathered.finish(
+            shown, files, found.unused, found.runs, {**manifest, "simulated": simulated}
+        )
+    facts = items.table()
     _tell(source.name, list(done.values()), facts["question_id"].nunique())
     shards = batches(list(folders))[batch.name]
     return outcomes.write_models(
