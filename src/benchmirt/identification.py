@@ -50,6 +50,7 @@ __all__ = [
     "canonical",
     "congruence",
     "correlation",
+    "follow",
     "generalised_procrustes",
     "match",
     "mdiff",
@@ -598,14 +599,15 @@ def quartimin(
     scale = float(np.einsum("ppqq->", fourth))  # sum of |a_j|^4, the size of the criterion
     if dims == 1 or scale == 0.0:
         return _finish(full, np.eye(dims), np.zeros(1), 0, scale=1.0, sense=1.0)
-    fourth = fourth / scale
-    others = 1.0 - np.eye(dims)
+    square = (fourth / scale).reshape(dims**2, dims**2)
 
     def value(M: Floats) -> tuple[Floats, Floats]:
         # Q[s, p] = sum_j l_jp^2 a_j a_j'; the criterion and its gradient by M follow
-        Q = np.einsum("abcd,sap,sbp->spcd", fourth, M, M, optimize=True)
-        rest = np.einsum("qp,sqcd->spcd", others, Q)
-        gradient = np.einsum("spcd,sdp->scp", rest, M)
+        columns = np.swapaxes(M, 1, 2)
+        outer = (columns[:, :, :, None] * columns[:, :, None, :]).reshape(-1, dims, dims**2)
+        Q = (outer @ square).reshape(-1, dims, dims, dims)
+        rest = Q.sum(1, keepdims=True) - Q
+        gradient = np.swapaxes((rest @ columns[..., None])[..., 0], 1, 2)
         return 0.25 * np.einsum("scp,scp->s", gradient, M), gradient
 
     T = _starts(dims, starts, seed)
@@ -659,6 +661,35 @@ def quartimin(
         "quartimin: the criterion from the moments is not that of the loadings",
     )
     return _finish(full, T[best], values, best, scale=scale, sense=1.0)
+
+
+def follow(a: ArrayLike, T: ArrayLike) -> Floats:
+    """Repeat a quartimin rotation for other loadings of the same items, from where it stands.
+
+    Parameters
+    ----------
+    a
+        Discriminations in the same canonical frame, shape (items, dims).
+    T
+        The rotation to follow, as unit columns, shape (dims, abilities).
+
+    Returns
+    -------
+    Axes of the abilities as columns, shape (dims, abilities), in the order and with the signs of T; NaN where the search
+    ends in a singular transform.
+    """
+    target = np.asarray(T, dtype=np.float64)
+    u, _, v = np.linalg.svd(target)
+    turn = u @ v  # the orthogonal matrix nearest to T, where the search starts
+    try:
+        axes = turn @ quartimin(np.asarray(a, dtype=np.float64) @ turn, starts=1).T
+    except InvariantError:
+        return np.full_like(target, np.nan)
+    cosine = axes.T @ target
+    rows, columns = linear_sum_assignment(-np.abs(cosine))
+    matched = np.empty_like(axes)
+    matched[:, columns] = axes[:, rows] * np.where(cosine[rows, columns] < 0, -1.0, 1.0)
+    return matched
 
 
 def varimax(

@@ -408,19 +408,10 @@ class Results:
         """
         if self.bootstrap.T is not None:
             return self.bootstrap.T
-        from benchmirt.identification import InvariantError, quartimin
+        from benchmirt.identification import follow
 
         T = self.consensus("corrected").T
-        u, _, v = np.linalg.svd(T)
-        turn = u @ v  # the orthogonal matrix nearest to T, where the search starts
-        found = np.full((len(self.bootstrap.a), *T.shape), np.nan)
-        for r, a in enumerate(self.bootstrap.a):
-            try:
-                axes = turn @ quartimin(a.astype(np.float64) @ turn, starts=1).T
-            except InvariantError:
-                continue
-            found[r] = _matched(axes, T)
-        return found
+        return np.stack([follow(a, T) for a in self.bootstrap.a])
 
     # -- published figures ----------------------------------------------------------------------------------
 
@@ -551,17 +542,6 @@ class Results:
                 total = float(np.mean([r[column] for r in rows[categories[row]]]))
                 signs[column] = -1.0 if total < 0 else 1.0
         return names, signs
-
-
-def _matched(axes: Floats, target: Floats) -> Floats:
-    """Return the axes (columns) in the order and with the signs of the target's."""
-    from scipy.optimize import linear_sum_assignment
-
-    cosine = axes.T @ target
-    rows, columns = linear_sum_assignment(-np.abs(cosine))
-    matched = np.empty_like(axes)
-    matched[:, columns] = axes[:, rows] * np.where(cosine[rows, columns] < 0, -1.0, 1.0)
-    return matched
 
 
 def _sign(entry: dict[str, Any]) -> float:

@@ -90,6 +90,8 @@ class Bootstrap:
         Abilities in the consensus' canonical frame, shape (R, models, dims); models left out are scored.
     a
         Discriminations in that frame, shape (R, items, dims).
+    T
+        Axes of the abilities, the display rotation repeated for each refit, shape (R, dims, abilities).
     converged
         Shape (R,).
     models, items, data_hash
@@ -99,6 +101,7 @@ class Bootstrap:
     weights: NDArray[np.int64]
     theta: Floats
     a: NDArray[np.float32]
+    T: Floats
     converged: NDArray[np.bool_]
     models: tuple[str, ...]
     items: tuple[str, ...]
@@ -165,7 +168,8 @@ def leave_one_out(
             consensus.dims,
             item_weights=kept[index : index + 1].astype(np.float32),
             start=start,
-            finish=False,
+            sharpen=False,
+            bound=False,
             seed=seed,
             sweeps=sweeps,
             tolerance=tolerance,
@@ -225,7 +229,8 @@ def bootstrap(
             consensus.dims,
             model_weights=filled.astype(np.float32),
             start=start,
-            finish=False,
+            sharpen=False,
+            bound=False,
             seed=seed,
             sweeps=sweeps,
             tolerance=tolerance,
@@ -236,7 +241,14 @@ def bootstrap(
             a.append((batch.a[index] @ rotation).astype(np.float32))
         converged.append(batch.converged[: len(rows)])
     return Bootstrap(
-        weights, np.stack(theta), np.stack(a), np.concatenate(converged), data.models, data.items, data.hash
+        weights=weights,
+        theta=np.stack(theta),
+        a=np.stack(a),
+        T=np.stack([ident.follow(loadings, consensus.T) for loadings in a]),
+        converged=np.concatenate(converged),
+        models=data.models,
+        items=data.items,
+        data_hash=data.hash,
     )
 
 
@@ -326,6 +338,7 @@ def write_bootstrap(family: Bootstrap, path: str | Path) -> None:
             "weights": (("replicate", "model"), family.weights.astype(np.int16)),
             "theta": (("replicate", "model", "dimension"), family.theta),
             "a": (("replicate", "item", "dimension"), family.a),
+            "T": (("replicate", "dimension", "ability"), family.T),
             "converged": (("replicate",), family.converged.astype(np.int8)),
         },
         {
@@ -333,6 +346,7 @@ def write_bootstrap(family: Bootstrap, path: str | Path) -> None:
             "model": list(family.models),
             "item": list(family.items),
             "dimension": np.arange(1, dims + 1),
+            "ability": np.arange(1, dims + 1),
         },
         _attrs(family.data_hash),
     )
@@ -345,6 +359,7 @@ def read_bootstrap(path: str | Path) -> Bootstrap:
         weights=data["weights"].to_numpy().astype(np.int64),
         theta=data["theta"].to_numpy(),
         a=data["a"].to_numpy(),
+        T=data["T"].to_numpy(),
         converged=data["converged"].to_numpy().astype(bool),
         models=_names(data, "model"),
         items=_names(data, "item"),

@@ -243,7 +243,7 @@ def _predictions(
     from benchmirt.inference import em
     from benchmirt.likelihood import predict
 
-    batch = em.fit_many(data, dims, model_weights=model_weights, reveal=shown, **options)
+    batch = em.fit_many(data, dims, model_weights=model_weights, reveal=shown, bound=False, **options)
     return [
         np.asarray(
             predict(
@@ -394,7 +394,7 @@ def _fit(data: ResponseData, dims: int, options: dict[str, Any]) -> tuple[Interc
     from benchmirt.inference import em
     from benchmirt.likelihood import predict
 
-    batch = em.fit_many(data, dims, **options)
+    batch = em.fit_many(data, dims, bound=False, **options)
     p = predict(
         batch.theta[0],
         batch.theta_cov[0],

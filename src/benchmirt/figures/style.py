@@ -179,6 +179,7 @@ def save(figure: Figure, stem: Path, title: str = "") -> list[Path]:
             path = stem.with_name(f"{stem.name}.{suffix}")
             with atomic(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=metadata[suffix])
+            figure.set_layout_engine("none")  # the first format's layout serves all
             paths.append(path)
     return paths
 

@@ -303,7 +303,9 @@ def _cold_state(theta: Array, items: int) -> State:
     )
 
 
-@partial(jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random", "finish"))
+@partial(
+    jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random", "sharpen", "bound")
+)
 def _solve(
     responses: Array,
     asymptotes: Asymptotes | None,
@@ -319,7 +321,8 @@ def _solve(
     priors: Priors,
     warm: bool,
     random: bool,
-    finish: bool,
+    sharpen: bool,
+    bound: bool,
 ) -> tuple[State, Array, Array, Array, Array]:
     items = responses.shape[1]
 
@@ -360,9 +363,10 @@ def _solve(
 
         first = (state, jnp.int32(0), jnp.float32(np.finfo(np.float32).max), jnp.zeros(sweeps))
         state, count, change, trace = jax.lax.while_loop(unfinished, advance, first)
-        elbo = jnp.float32(jnp.nan)
-        if finish:
+        if sharpen:
             state = _sharpen(state, y, asymptotes, model_weight, item_weight)
+        elbo = jnp.float32(jnp.nan)
+        if bound:
             elbo = _elbo(state, y, asymptotes, model_weight, item_weight, priors)
         return report_frame(state, model_weight, item_weight, priors), elbo, count, change, trace
 
@@ -377,7 +381,8 @@ def fit_many(
     item_weights: NDArray[Any] | None = None,
     reveal: NDArray[np.bool_] | None = None,
     start: FitRecord | None = None,
-    finish: bool = True,
+    sharpen: bool = True,
+    bound: bool = True,
     seed: int = 0,
     sweeps: int = 300,
     tolerance: float = 1e-3,
@@ -401,8 +406,10 @@ def fit_many(
     start
         A fit of the same models, items and dims to start from (a warm start); else the spectral start for seed 0 and
         random abilities for other seeds.
-    finish
-        False leaves out what only a reported fit needs: the sharpened covariances and the evidence bound (NaN then).
+    sharpen
+        Whether the covariances are replaced by the sharper ones; means do not depend on it.
+    bound
+        Whether the evidence lower bound is computed, which costs as much as a few sweeps.
     seed
         Seed of the random starts, one per replicate.
     sweeps, tolerance
@@ -447,10 +454,11 @@ def fit_many(
         priors=priors or Priors(),
         warm=start is not None,
         random=seed != 0,
-        finish=finish,
+        sharpen=sharpen,
+        bound=bound,
     )
     change_ = np.asarray(change, np.float64)
-    finite = np.isfinite(change_) & (np.isfinite(np.asarray(elbo)) | (not finish))
+    finite = np.isfinite(change_) & (np.isfinite(np.asarray(elbo)) | (not bound))
     if not finite.all():
         first = int(np.flatnonzero(~finite)[0])
         raise FitError(
