@@ -11,10 +11,10 @@ compared with data simulated from the fitted (k - 1)-dimensional model (item int
 through the same steps; p is the share of null data sets that agree at least as well, counting the data themselves.
 The prior shrinks a dimension that the data do not need towards nothing, in null data nearly always; a dimension by
 which a typical item discriminates less than .05 logits per standard deviation counts as absent and agrees with nothing:
-0. Since any small agreement is more than that, two floors that need no model are kept beside the null: the congruence
-that is left when the items of one half are shuffled, and for the abilities the distribution under random signs of the
-lineages. A dimension passes if both p are at most .01, its congruence exceeds the 99th percentile of the shuffled ones,
-and p over signs is at most .01 too.
+0. Where it is absent from all the data already, halves are not looked at. Since any small agreement is more than that,
+two floors that need no model are kept beside the null: the congruence that is left when the items of one half are
+shuffled, and for the abilities the distribution under random signs of the lineages. A dimension passes if both p are at
+most .01, its congruence exceeds the 99th percentile of the shuffled ones, and p over signs is at most .01 too.
 
 Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
 their number (Besag and Clifford 1991, *Biometrika* 78, 301-304).
@@ -199,7 +199,8 @@ def _congruences(
     model_halves, item_sides
         Masks of the first halves, shapes (splits, models) and (splits, items).
     reference
-        Loadings of all the data that say which dimension is which, (items, dims).
+        Loadings of all the data that say which dimension is which, (items, dims); 0 for a dimension that is absent, which
+        agrees with nothing.
     rng
         Shuffles items for the permutation floor; None: not wanted.
 
@@ -210,17 +211,18 @@ def _congruences(
     """
     models, items = data.responses.shape
     splits = len(model_halves)
+    present = np.flatnonzero((reference**2).sum(0) > 0)
     phi, r, floor = (np.zeros((splits, dims)) for _ in range(3))
     cluster = clusters(data.lineage)
     products = np.zeros((splits, int(cluster.max()) + 1, dims))
     for s in range(splits):
         left, right = (_loadings(data, dims, half, reference, options) for half in _both(model_halves[s]))
-        phi[s] = ident.congruence(left, right)
+        phi[s, present] = ident.congruence(left, right)[present]
         if rng is not None:
             shuffled = right[rng.permutation(items)]
             floor[s] = ident.congruence(left, shuffled @ ident.align(shuffled, left))
         sides = [_abilities(data, dims, half, reference, options) for half in _both(item_sides[s])]
-        for k in range(dims):
+        for k in present:
             agreed = weighted_correlation(sides[0][:, k], sides[1][:, k])
             if np.isfinite(agreed):
                 r[s, k] = agreed
@@ -312,7 +314,7 @@ def run(
     *,
     splits: int = 50,
     replicates: int = 100,
-    null_splits: int = 1,
+    null_splits: int = 4,
     seed: int = 0,
     sweeps: int = 100,
     tolerance: float = 2e-3,
@@ -331,7 +333,8 @@ def run(
     replicates
         Null data sets per dimension; at least 99 for p < .01.
     null_splits
-        Splits of each null data set. A mean over fewer splits scatters more, so few of them make the test a little stricter.
+        Splits of each null data set in which the dimension is there at all. A mean over fewer splits scatters more, which makes
+        the test stricter.
     seed
         Seeds everything.
     sweeps, tolerance
@@ -370,8 +373,7 @@ def run(
     )
     observed: list[tuple[Floats, ...]] = []
     null: list[pd.DataFrame] = []
-    whole = _fit(data, dims, options)
-    reference = whole.a @ ident.align(whole.a, consensus.a)
+    reference = onto(_fit(data, dims, options), consensus.a)[1]
     with Checkpoint(checkpoint, key) as kept:
         for r in progress(range(rounds), rounds, "splits into halves"):
             at = slice(r * _CHUNK, (r + 1) * _CHUNK)
@@ -448,6 +450,10 @@ def _null_replicate(
 ) -> Sequence[list[float]]:
     """Congruences and ability correlations of dimension k over the splits of one null data set."""
     made = null_data(data, fitted, seed, f"stability null/{k}/{replicate}")
+    whole = _fit(made, dims, options)
+    present = np.sqrt((whole.a**2).mean(0)) > _NOTHING
+    if not present[k - 1]:
+        return [[0.0] * splits, [0.0] * splits]
     benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
     own = int(generator(seed, f"stability null splits/{k}/{replicate}").integers(2**31))
     phi, r, _, _ = _congruences(
@@ -455,7 +461,7 @@ def _null_replicate(
         dims,
         lineage_halves(data.lineage, splits, own),
         item_halves(benchmark, testlet, splits, own),
-        _fit(made, dims, options).a,
+        np.where(present, whole.a, 0.0),
         None,
         options,
     )
