@@ -28,6 +28,8 @@ from benchmirt.strict_yaml import read as read_yaml
 from benchmirt.strict_yaml import read_mapping
 
 __all__ = [
+    "FILES",
+    "FORMATS",
     "RAW",
     "Source",
     "Study",
@@ -53,6 +55,12 @@ RAW = {
 }
 """Kinds of sources with one folder per model, and the folder of each where the workflow simulates it."""
 
+FORMATS = ("lm-eval", "inspect", "helm", "olmo-eval", "every-eval-ever", "evalscope", "py-irt", "long")
+"""Kinds of sources of other evaluation tools' files, which lie in a folder per model or name the models themselves."""
+
+FILES = ("files", *FORMATS)
+"""The same and ``files``, whose formats are told by what is in them."""
+
 _TYPES = {
     "object": "a mapping (key: value)",
     "array": "a list",
@@ -73,7 +81,7 @@ class Source:
     name
         Unique in the study and safe in paths.
     kind
-        ``table``, ``simulated``, or one of :data:`RAW`.
+        ``table``, ``simulated``, or one of :data:`RAW` or :data:`FILES`.
     options
         The source's other keys, defaults filled; paths as they were given.
     """
@@ -82,10 +90,15 @@ class Source:
     kind: str
     options: dict[str, Any]
 
+    @property
+    def by_model(self) -> bool:
+        """Whether the source is a folder with one folder per model."""
+        return self.kind in RAW or (self.kind in FILES and "folder" in self.options)
+
     def files(self, results: str) -> dict[str, str]:
         """Return what is read: ``responses`` and, where there are such, ``items`` and ``models``.
 
-        Raw sources have a ``folder`` instead of responses, and no items.
+        Raw sources have a ``folder``, or ``files`` that name their models, instead of responses, and no items.
 
         Parameters
         ----------
@@ -96,6 +109,9 @@ class Source:
         if self.kind in RAW:
             folder = self.options.get("folder", f"{results}/sources/{RAW[self.kind]}")
             return {"folder": folder.rstrip("/") or "/", "models": self.options["models"]}
+        if self.kind in FILES:
+            role = "folder" if self.by_model else "files"
+            return {role: self.options[role].rstrip("/") or "/", "models": self.options["models"]}
         if self.kind == "simulated":
             return {role: f"{results}/sources/{self.name}/{name}" for role, name in _SIMULATED.items()}
         return {role: self.options[role] for role in ("responses", "items", "models") if role in self.options}
@@ -444,6 +460,8 @@ def _is_simulated(source: Mapping[str, Any]) -> bool:
     """Say whether a source is simulated: by its kind, for want of a folder, or by the folder's name."""
     if source["kind"] in RAW:
         return "folder" not in source or "simulated" in Path(source["folder"]).name
+    if source["kind"] in FILES:
+        return "simulated" in Path(source.get("folder", source.get("files", ""))).name
     return bool(source["kind"] == "simulated")
 
 
@@ -552,7 +570,21 @@ def _check_raw(
     """Yield what is wrong with a source of raw files."""
     yield from _check_columns(source, where, origin)
     folder = source.get("folder")
-    if folder is None and simulate is None:
+    if source["kind"] in FILES:
+        if (folder is None) == ("files" not in source):
+            yield InputError(
+                "give one of folder and files",
+                file=origin,
+                where=where,
+                found="neither" if folder is None else "both",
+                todo="folder: DIR where each model has its folder in it, files: PATH where the files name the models",
+            )
+            return
+        if folder is None:
+            full = base / source["files"]
+            kind: Literal["file", "folder"] = "folder" if full.is_dir() else "file"
+            yield from _unreadable(source["files"], full, kind, f"{where}.files", origin, check_files)
+    elif folder is None and simulate is None:
         yield InputError(
             "this key is required and missing",
             file=origin,
@@ -620,7 +652,7 @@ def _check_meaning(
                 todo="Give each source its own name",
             )
         names[source["name"].casefold()] = source["name"]
-        if source["kind"] in RAW:
+        if source["kind"] in (*RAW, *FILES):
             yield from _check_raw(source, where, raw["simulate"], base, root, origin, check_files)
         if source["kind"] != "table":
             continue

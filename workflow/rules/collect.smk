@@ -6,8 +6,10 @@ out   <results>/outcomes/{source}/, or a folder in it for each job of a source o
 steps simulate        writes a source of kind `simulated` as the tables that a user would have, and its truth elsewhere
       simulate_raw    writes the raw files of the simulated double, a folder per model, in the upstream formats
       simulate_truth  writes what was planted in them; a rule of its own, so that nothing depends on it
-      collect         reads one table strictly and says for each missing outcome why it is missing
-      collect_*       the same of raw files: a job for about 25 models, a shard for each (or for a job, beyond 100)
+      collect         reads one table, or files that name their models, strictly, and says for each missing outcome why
+                      it is missing
+      collect_*       the same of a folder per model: a job for about 25 models, a shard for each (or for a job,
+                      beyond 100)
 """
 
 
@@ -105,7 +107,7 @@ rule collect:
     benchmark:
         "<benchmarks>/collect/{source}.tsv"
     wildcard_constraints:
-        source=one_of(sources_of("table", "simulated")),
+        source=one_of(source for source, batches in PLANS.items() if not batches[0].name),
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -115,13 +117,13 @@ rule collect:
         source=lambda w: w.source,
         batch="",
         options=lambda w: STUDY.source(w.source).options,
-        fingerprint=lambda w: code_of("collect", *sources.modules_of("table")),
+        fingerprint=lambda w: code_of("collect", *sources.modules_of(STUDY.source(w.source).kind)),
     script:
         "../../scripts/collect.py"
 
 
-for source in sources_of(*studies.RAW):
-    for batch in PLANS[source]:
+for source, batches in PLANS.items():
+    for batch in filter(lambda batch: batch.name, batches):
 
         rule:
             name:

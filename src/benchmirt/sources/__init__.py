@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from benchmirt.config import RAW, Source, Study
+from benchmirt.config import FILES, RAW, Source, Study
 from benchmirt.sources.folders import Batch, plan
 
 __all__ = ["Batch", "collect", "modules_of", "plan"]
@@ -16,6 +16,8 @@ __all__ = ["Batch", "collect", "modules_of", "plan"]
 
 def modules_of(kind: str) -> tuple[str, ...]:
     """Return the modules that collect a kind of source, to tell when their results are stale."""
+    if kind in FILES:
+        return ("sources.files",)
     return (
         ("sources.raw", f"sources.{kind.replace('-', '_')}") if kind in RAW else ("sources.table", "outcomes")
     )
@@ -45,7 +47,10 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: str = "") 
     InputError
         If the files are malformed; it names the file, the row and the field.
     """
-    if source.kind in RAW:
+    if source.kind in FILES and not source.by_model:
+        found: list[Path] = importlib.import_module("benchmirt.sources.files").collect(source, study, out_dir)
+        return found
+    if source.kind in (*RAW, *FILES):
         jobs = {job.name: job for job in plan(source, study)}
         raw = importlib.import_module("benchmirt.sources.raw")
         paths: list[Path] = raw.collect(source, study, out_dir, jobs[batch])

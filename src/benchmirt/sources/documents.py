@@ -7,14 +7,16 @@ answers.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmirt.errors import InputError
 
-__all__ = ["Records", "check_whole", "kind_of", "parsed", "read_bytes"]
+__all__ = ["Document", "Log", "Records", "check_whole", "kind_of", "parsed", "read_bytes", "several_grades"]
 
 _LFS = b"version https://git-lfs"
 _KINDS = {dict: "object", list: "list", str: "text", bool: "truth value", int: "number", float: "number"}
@@ -84,6 +86,11 @@ class Records:
         for key in inner:
             values = [value.get(key) if isinstance(value, dict) else None for value in values]
         return values
+
+    def has(self, field: str) -> bool:
+        """Say whether any row has a field, whatever is in it."""
+        name = field.partition(".")[0]
+        return any(name in row for row in self._rows)
 
     def lengths(self, field: str) -> list[int | None] | None:
         """Return the number of entries of a field that holds lists."""
@@ -197,3 +204,149 @@ def parsed(
         raise _damaged(shown, str(error), where) from None
     except RecursionError:
         raise _damaged(shown, "nested too deeply", where) from None
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a file tells of one model and one task.
+
+    Attributes
+    ----------
+    model
+        The model as the file names it, or None.
+    table
+        The rows.
+    run
+        How the run ended, if not well.
+    """
+
+    model: str | None
+    table: Records
+    run: str | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file that may hold results.
+
+    Attributes
+    ----------
+    path
+        Where it lies.
+    shown
+        What messages call it.
+    data
+        Its content.
+    """
+
+    path: Path
+    shown: str
+    data: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name, without folders."""
+        return self.path.name
+
+    @functools.cached_property
+    def is_archive(self) -> bool:
+        """Whether it is a ZIP archive."""
+        return self.data.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+    @functools.cached_property
+    def is_table(self) -> bool:
+        """Whether it is a table: CSV, compressed or not, or Parquet."""
+        return self.name.endswith((".csv", ".csv.gz", ".parquet")) or self.data.startswith(b"PAR1")
+
+    @functools.cached_property
+    def is_lines(self) -> bool:
+        """Whether it holds a JSON value per line."""
+        if self.name.endswith((".jsonl", ".jsonlines")):
+            return True
+        first, _, rest = self.data.partition(b"\n")
+        if not rest.strip():
+            return False
+        try:
+            json.loads(first.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    @functools.cached_property
+    def value(self) -> Any:
+        """The JSON value of the whole file.
+
+        Raises
+        ------
+        InputError
+            If it is no JSON.
+        """
+        return parsed(self.data, self.shown)
+
+    @functools.cached_property
+    def first(self) -> Any:
+        """The first JSON value: of the first line that is not blank, or of the whole file.
+
+        Raises
+        ------
+        InputError
+            If it is no JSON, or there is none.
+        """
+        if not self.is_lines:
+            return self.value
+        for _, value in self._lines():
+            return value
+        raise InputError("the file has no rows", file=self.shown, todo="Fetch it again")
+
+    def rows(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """Return the objects of a file with one per line, and the number of each one's line.
+
+        Raises
+        ------
+        InputError
+            If a line is no JSON, or no object.
+        """
+        pairs = list(self._lines()) if self.is_lines else [(1, self.value)]
+        for number, row in pairs:
+            if not isinstance(row, dict):
+                raise InputError(
+                    "",
+                    file=self.shown,
+                    where=f"line {number}",
+                    found=f"a {kind_of(row)}",
+                    expected="an object with the fields of a row",
+                )
+        return [row for _, row in pairs], [number for number, _ in pairs]
+
+    def beside(self, name: str) -> Document | None:
+        """Return the file of another name in the same folder, or None if there is none."""
+        path = self.path.with_name(name)
+        shown = self.shown[: len(self.shown) - len(self.name)] + name
+        return Document(path, shown, read_bytes(path, shown)) if path.is_file() else None
+
+    def _lines(self) -> Iterator[tuple[int, Any]]:
+        for number, line in enumerate(self.data.split(b"\n"), start=1):
+            if line.strip():
+                yield number, parsed(line, self.shown, f"line {number}")
+
+
+def several_grades(file: str, names: Iterable[str], field: str = "scores") -> InputError:
+    """Tell that rows hold several grades, and no rule says which one counts.
+
+    Parameters
+    ----------
+    file
+        The file in messages.
+    names
+        The grades.
+    field
+        The field whose parts they are.
+    """
+    found = list(names)
+    return InputError(
+        "the rows hold several grades, and no rule says which one counts",
+        file=file,
+        found=", ".join(found[:8]) + (", ..." if len(found) > 8 else ""),
+        expected="one of them",
+        todo=f"Name it in a scoring rule: one: {{field: {field}.{found[0]}, is: true}}",
+    )

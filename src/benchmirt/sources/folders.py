@@ -1,10 +1,12 @@
-"""Raw sources as they lie on disk: one folder per model, its files, and how models are put into jobs.
+"""Raw sources as they lie on disk: the models' folders, their files, and how models are put into jobs.
 
 Nothing heavy is imported and no file is opened, since the workflow asks when it is parsed.
 
 A model has its own shard up to :data:`ONE_A_SHARD` models of a source; beyond, shards hold about
 :data:`MODELS_A_JOB` of them. Which shard follows from the model's name alone, and so does the job, which
 collects about :data:`MODELS_A_JOB` models: a new model leaves the files of all others as they are.
+
+A source whose files name the models themselves is one job with one shard.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmirt import roster
-from benchmirt.config import RAW, Source, Study
+from benchmirt.config import FILES, RAW, Source, Study
 from benchmirt.errors import InputError
 from benchmirt.ids import natural
 
@@ -32,6 +34,7 @@ __all__ = [
     "model_folders",
     "plan",
     "result_files",
+    "tree",
 ]
 
 ONE_A_SHARD = 100
@@ -40,6 +43,8 @@ _LATEST = "latest"
 _DETAILS = "-details"
 _RESULTS = re.compile(r"(?:simulated_)?(?:all\.json|results\.[^/]+)")
 _BITS = 32
+_ENDINGS = (".json", ".jsonl", ".jsonlines", ".eval", ".csv", ".csv.gz", ".parquet")
+_DEEPEST = 20
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,8 @@ def all_models(source: Source, study: Study) -> dict[str, str]:
 def model_folders(source: Source, study: Study) -> dict[str, str]:
     """Return the models of a raw source that take part, and the name of each one's folder.
 
-    Models that ``models.exclude`` names, or that ``models.include`` leaves out, are not collected at all.
+    Models that ``models.exclude`` names, or that ``models.include`` leaves out, are not collected at all, where the
+    format has a fixed place for each model.
 
     Raises
     ------
@@ -177,6 +183,8 @@ def model_folders(source: Source, study: Study) -> dict[str, str]:
         If there is no model, or two folders hold one.
     """
     found = all_models(source, study)
+    if source.kind in FILES:
+        return found  # the matrix leaves models out, as it does with tables
     include, exclude = set(study.models["include"]), set(study.models["exclude"])
     kept = {
         model: folder
@@ -272,6 +280,49 @@ def result_files(folder: Path, shown: str) -> tuple[str, ...]:
     return found
 
 
+def tree(path: Path, shown: str) -> list[str]:
+    """Return the files at a path that may be results, by name: itself, or all in a folder and in folders there.
+
+    Parameters
+    ----------
+    path
+        A file or a folder.
+    shown
+        What messages call it; the names that are returned begin with it.
+
+    Raises
+    ------
+    InputError
+        If there is none, a folder cannot be listed or lies too deep, or a name is not printable.
+    """
+    if not path.is_dir():
+        return [shown]
+    found: list[str] = []
+    todo = [(path, shown, 0)]
+    while todo:
+        folder, name, depth = todo.pop()
+        if depth > _DEEPEST:
+            raise InputError(
+                f"folders lie more than {_DEEPEST} deep",
+                file=shown,
+                found=name,
+                todo="Take out what is no result; a link may lead back to a folder above it",
+            )
+        for entry in _entries(folder, name):
+            if entry.is_dir():
+                todo.append((Path(entry.path), f"{name}/{entry.name}", depth + 1))
+            elif entry.name.endswith(_ENDINGS):
+                found.append(f"{name}/{entry.name}")
+    if not found:
+        raise InputError(
+            "there is no file in here that may hold results",
+            file=shown,
+            expected=f"names that end in {', '.join(_ENDINGS)}",
+            todo="Name the folder that holds them, or take this one out",
+        )
+    return sorted(found)
+
+
 def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -> list[str]:
     """Return the raw files of some models, or the folder that is made for all of them."""
     if "folder" not in source.options:
@@ -279,7 +330,9 @@ def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -
     paths: list[str] = []
     for model, name in models.items():
         home, shown = study.base / folder / name, f"{folder}/{name}"
-        if source.kind == "leaderboard":
+        if source.kind in FILES:
+            paths += tree(home, shown)
+        elif source.kind == "leaderboard":
             paths += [f"{shown}/{file}" for _, _, files in details(home, model, shown) for file in files]
         else:
             paths += [f"{shown}/{file}" for file in result_files(home, shown)]
@@ -317,11 +370,16 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
         If a folder does not hold what it should; for Snakemake, if a name in it holds braces.
     """
     given = source.files(study.results if results is None else results)
-    if source.kind not in RAW:
+    if source.kind not in (*RAW, *FILES):
         return [Batch(name="", models=(), shards=("shard0",), inputs=tuple(given.values()))]
-    folders = model_folders(source, study)
     tables = [os.path.relpath(study.resource(path), study.base or ".") for path in source.options["scoring"]]
     tables.append(os.path.relpath(study.resource(given["models"]), study.base or "."))
+    if not source.by_model:
+        files = tree(study.base / given["files"], given["files"])
+        if results is not None:
+            _check_braces(files)
+        return [Batch(name="", models=(), shards=("shard0",), inputs=(*files, *tables))]
+    folders = model_folders(source, study)
     jobs = []
     for name, shards in batches(list(folders)).items():
         own = sorted(model for models in shards.values() for model in models)

@@ -7,6 +7,7 @@ item are put together from the first rows about it.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt import outcomes, scoring
-from benchmirt.config import Source, Study
+from benchmirt.config import FILES, Source, Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.ids import code_point, natural, unseen
 from benchmirt.outcomes import ITEM_FACTS, REASONS, OneModel
@@ -31,7 +32,16 @@ from benchmirt.sources.folders import Batch, batches, model_folders
 from benchmirt.sources.reading import read_sheet
 from benchmirt.sources.repeats import Repeated, reduce
 
-__all__ = ["Found", "Gathered", "Items", "collect"]
+__all__ = [
+    "Found",
+    "Gathered",
+    "Items",
+    "check_simulated",
+    "collect",
+    "manifest_of",
+    "rules",
+    "write",
+]
 
 _log = logging.getLogger(__name__)
 _CONFLICT = REASONS.index("conflict") + 1
@@ -53,6 +63,8 @@ class Found:
         Task -> run, where it is not the one called ``latest``.
     known_as
         Field that is the same for rows whose content is the same, if the format has one.
+    failures_known
+        Whether the format tells a failure from a wrong answer.
     """
 
     tables: Sequence[Table]
@@ -60,6 +72,7 @@ class Found:
     unused: Sequence[str]
     runs: Mapping[str, str]
     known_as: str | None
+    failures_known: bool = True
 
 
 Read = Callable[[Path, str, str, Scorer], Found]
@@ -368,8 +381,46 @@ def _models(source: Source, study: Study, names: Sequence[str]) -> pd.DataFrame:
     return model_facts(Facts(sheet, key, names, [0] * len(names), shown, columns, place), names)
 
 
-def _simulated(files: Iterable[str]) -> bool:
-    return any(name.rpartition("/")[2].startswith("simulated_") for name in files)
+def rules(source: Source, study: Study, kinds: Sequence[str]) -> Scorer:
+    """Return the scoring rules of a source whose files have one of some formats.
+
+    Raises
+    ------
+    InputError
+        If a file of rules is missing or wrong.
+    """
+    files = [(study.resource(path), path) for path in source.options["scoring"]]
+    return scoring.load(files, kinds, study.root)
+
+
+def manifest_of(source: Source, scorer: Scorer) -> dict[str, Any]:
+    """Return what the manifests of all models of a source hold."""
+    return {
+        "source": source.name,
+        "kind": source.kind,
+        "scorer": ", ".join(scorer.files),
+        "scorer_version": scorer.version,
+        "benchmirt": version("benchmirt"),
+    }
+
+
+def check_simulated(files: Iterable[str], shown: str, study: Study) -> bool:
+    """Say whether files are simulated, which their names tell.
+
+    Raises
+    ------
+    InputError
+        If they are, and the study does not say so.
+    """
+    made = [name for name in files if name.rpartition("/")[2].startswith("simulated_")]
+    if made and not study.simulated:
+        raise InputError(
+            "these files are simulated, but nothing would say so",
+            file=shown,
+            found=made[0],
+            todo='Put them into a folder whose name holds "simulated"',
+        )
+    return bool(made)
 
 
 def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
@@ -407,7 +458,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
     Parameters
     ----------
     source
-        A source of a kind in :data:`benchmirt.config.RAW`.
+        A source with a folder per model: a kind in :data:`benchmirt.config.RAW` or :data:`benchmirt.config.FILES`.
     study
         The study; paths are relative to its base.
     out_dir
@@ -420,47 +471,65 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
     InputError
         If a file is damaged or is not what it should be; it names the file and the place.
     """
-    read: Read = importlib.import_module(f"benchmirt.sources.{source.kind.replace('-', '_')}").read
-    scorer = scoring.load(
-        [(study.resource(path), path) for path in source.options["scoring"]], source.kind, study.root
-    )
+    read, kinds = _reader(source.kind)
+    scorer = rules(source, study, kinds)
     home = source.files(study.results)["folder"]
     folders = model_folders(source, study)
-    manifest = {
-        "source": source.name,
-        "kind": source.kind,
-        "scorer": ", ".join(scorer.files),
-        "scorer_version": scorer.version,
-        "failures_known": True,
-        "benchmirt": version("benchmirt"),
-    }
     items = Items()
     done: dict[str, OneModel] = {}
     for model in progress(batch.models, len(batch.models), f"{source.name}: models"):
         folder = folders[model]
         shown = f"{home}/{folder}"
         found = read(study.base / home / folder, model, shown, scorer)
-        simulated = _simulated(found.files)
-        if simulated and not study.simulated:
-            raise InputError(
-                "these files are simulated, but nothing would say so",
-                file=shown,
-                found=next(iter(found.files)),
-                todo='Put them into a folder whose name holds "simulated"',
-            )
+        simulated = check_simulated(found.files, shown, study)
         gathered = Gathered(model, scorer, items)
         for table in found.tables:
             gathered.add(table, found.known_as)
         files = {name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()}
+        own = {"failures_known": found.failures_known, "simulated": simulated}
         done[model] = gathered.finish(
-            shown, files, found.unused, found.runs, {**manifest, "simulated": simulated}
+            shown, files, found.unused, found.runs, {**manifest_of(source, scorer), **own}
         )
+    shards = {
+        shard: [done[model] for model in members]
+        for shard, members in batches(list(folders))[batch.name].items()
+    }
+    return write(source, study, shards, items, Path(out_dir) / batch.name)
+
+
+def _reader(kind: str) -> tuple[Read, Sequence[str]]:
+    """Return what reads the folder of one model, and the formats that its files may have."""
+    if kind in FILES:
+        files = importlib.import_module("benchmirt.sources.files")
+        return functools.partial(files.read, kind=kind), files.kinds(kind)
+    read: Read = importlib.import_module(f"benchmirt.sources.{kind.replace('-', '_')}").read
+    return read, (kind,)
+
+
+def write(
+    source: Source, study: Study, shards: Mapping[str, Sequence[OneModel]], items: Items, folder: Path
+) -> list[Path]:
+    """Write the outcomes of some models of a source, and say in the log what was found.
+
+    Parameters
+    ----------
+    source, study
+        The source, and the study.
+    shards
+        Name of a shard -> its models.
+    items
+        The items of all of them.
+    folder
+        The folder of the files.
+
+    Raises
+    ------
+    InputError
+        If the file with facts of models is wrong.
+    """
     facts = items.table()
-    _tell(source.name, list(done.values()), facts["question_id"].nunique())
-    shards = batches(list(folders))[batch.name]
+    models = [one for members in shards.values() for one in members]
+    _tell(source.name, models, facts["question_id"].nunique())
     return outcomes.write_models(
-        {shard: [done[model] for model in members] for shard, members in shards.items()},
-        facts,
-        _models(source, study, batch.models),
-        Path(out_dir) / batch.name,
+        shards, facts, _models(source, study, sorted(one.model for one in models)), folder
     )

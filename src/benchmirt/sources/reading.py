@@ -23,7 +23,16 @@ from benchmirt.ids import code_point, lookalike, unseen
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Sheet", "batches", "check_header", "check_names", "read_sheet", "rows", "texts_of"]
+__all__ = [
+    "Sheet",
+    "batches",
+    "check_header",
+    "check_names",
+    "read_sheet",
+    "recognise",
+    "rows",
+    "texts_of",
+]
 
 _IMPOSTORS = (
     (b"\x1f\x8b", "gzip-compressed data", "Give the file a name that ends in .csv.gz"),
@@ -90,7 +99,7 @@ class Sheet:
         return [row[place] for row in self.fields]
 
 
-def _recognise(head: bytes, file: str, expected: str = "a CSV file") -> None:
+def recognise(head: bytes, file: str, expected: str = "a CSV file") -> None:
     """Raise if the first bytes are those of something else than text."""
     for magic, what, todo in _IMPOSTORS:
         if head.lower().startswith(magic.lower()):
@@ -116,7 +125,7 @@ def _open(path: Path, file: str) -> BufferedReader | GzipFile:
         raise InputError("the file is empty", file=file, todo="It needs a header and rows")
     if path.name.endswith(".gz"):
         if not head.startswith(b"\x1f\x8b"):
-            _recognise(head, file, "a gzip-compressed CSV file")
+            recognise(head, file, "a gzip-compressed CSV file")
             raise InputError(
                 "the name ends in .gz but the content is not gzip-compressed",
                 file=file,
@@ -124,7 +133,7 @@ def _open(path: Path, file: str) -> BufferedReader | GzipFile:
             )
         return GzipFile(path, "rb")
     if path.name.endswith(".parquet") and not head.startswith(b"PAR1"):
-        _recognise(head, file, "a Parquet file")
+        recognise(head, file, "a Parquet file")
     return open(path, "rb")
 
 
@@ -134,7 +143,7 @@ def _lines(stream: BufferedReader | GzipFile, file: str) -> Iterator[str]:
     while True:
         try:
             if number == 0:
-                _recognise(stream.peek(512)[:512], file)
+                recognise(stream.peek(512)[:512], file)
             line = stream.readline()
         except (EOFError, zlib.error, BadGzipFile) as error:
             raise InputError(
