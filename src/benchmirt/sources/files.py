@@ -1,7 +1,7 @@
 """Result files of evaluation tools: their formats told by content, their rows graded by rules.
 
-Either a folder per model, whose name is the model's, or files that name their models themselves. ``workflow/resources/FORMATS.md`` says
-which field of which format becomes what.
+Either a folder per model, whose name is the model's, or files that name their models themselves.
+``workflow/resources/FORMATS.md`` says which field of which format becomes what.
 """
 
 from __future__ import annotations
