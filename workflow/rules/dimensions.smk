@@ -23,6 +23,7 @@ rule consensus:
         "<logs>/consensus/{fit}.log",
     benchmark:
         "<benchmarks>/consensus/{fit}.tsv"
+    priority: 120
     conda:
         "../../envs/environment.yaml"
     threads: 1
