@@ -51,11 +51,9 @@ def _require(table: Records, scorer: Scorer) -> None:
     InputError
         If one does.
     """
-    if not table.size:
-        return
-    for _, rule, names in scorer.of(table.task, table.kind):
-        decides = rule.one["field"]
-        if decides in names or table.has(decides):
+    for part in scorer.parts(table):
+        decides = part.rule.one["field"]
+        if decides in part.names or table.has(decides) or not part.size:
             continue
         given = next((one for one in table.column("scores") or [] if isinstance(one, dict)), {})
         raise InputError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmirt.errors import InputError
-from benchmirt.sources import lm_eval
+from benchmirt.sources import inspect_log, lm_eval
 from benchmirt.sources.documents import Document, Log, check_whole, kind_of
 from benchmirt.sources.reading import recognise as refuse_impostors
 
@@ -14,6 +14,7 @@ __all__ = ["READERS", "TELLS_FAILURES", "logs"]
 
 READERS: dict[str, Callable[[Document], list[Log]]] = {
     "lm-eval": lm_eval.read,
+    "inspect": inspect_log.read,
 }
 """What reads a file of each format."""
 
@@ -41,6 +42,7 @@ def _has(*names: str) -> Callable[[Any], bool]:
 _OWN: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lm_eval.is_row, "lm-eval"),
     (lm_eval.is_totals, "lm-eval"),
+    (inspect_log.is_log, "inspect"),
 )
 
 # Files beside results, which hold no outcomes of single questions.
@@ -92,7 +94,7 @@ def _told(document: Document, kind: str) -> str | None:
 def _by_content(document: Document) -> str | None:
     """Return the format of a file: a name, empty if it is none that is known, None for a file beside results."""
     if document.is_archive:
-        raise InputError("", file=document.shown, found="a ZIP archive", expected="a result file")
+        return "inspect"
     value = document.first
     for test, called, todo in _STRANGE:
         if test(value):

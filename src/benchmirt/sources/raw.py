@@ -261,7 +261,11 @@ class Gathered:
             raise InputError(
                 "this model has no row that a scoring rule scores",
                 file=shown,
-                found=f"{self._counts['rows']} rows" + (f"; tasks without a rule: {told}" if told else ""),
+                found=f"{self._counts['rows']} rows"
+                + (f"; tasks without a rule: {told}" if told else "")
+                + "".join(
+                    f'; a run of {ascii(task)[1:-1]} called "{run}"' for task, run in [*runs.items()][:3]
+                ),
                 todo="Fetch its results again, or name it in models.exclude",
             )
         content = [text for rows in self._rows for text in rows.content]
