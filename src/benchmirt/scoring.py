@@ -117,7 +117,10 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    try:
+        return str(value)
+    except RecursionError:  # nested almost too deeply to be read
+        return None
 
 
 def digest(text: str) -> str:
@@ -703,7 +706,10 @@ class Part:
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
-    text = repr(value) if not isinstance(value, str) else f'"{value}"'
+    try:
+        text = repr(value) if not isinstance(value, str) else f'"{value}"'
+    except RecursionError:
+        return "something nested too deeply"
     return text if len(text) <= 40 else text[:36] + " ..."
 
 

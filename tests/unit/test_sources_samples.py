@@ -165,6 +165,36 @@ def test_a_cancelled_run_of_inspect(files: Files) -> None:
     holds(files.fault(by="files"), ["no row that a scoring rule scores", 'testtaskname called "cancelled"'])
 
 
+# -- HELM ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "model", "values"),
+    [
+        ("hellaswag_pythia-1b", "eleutherai/pythia-1b-v0", "0011000001"),
+        ("mmlu_philosophy_gpt2", "openai/gpt2", "0000000100"),
+    ],
+)
+def test_runs_of_helm(files: Files, run: str, model: str, values: str) -> None:
+    for name in ("per_instance_stats", "run_spec", "scenario"):
+        take(files, f"helm/{run}/{name}.json", into=run)
+    assert outcomes(files.cells(by="files")) == passed(values)
+    assert files.models() == [model]
+    assert files.items()["options"].tolist() == [4] * 10
+    assert files.cells(by="folder").keys()
+
+
+def test_a_run_of_helm_that_needs_a_rule(files: Files) -> None:
+    for name in ("per_instance_stats", "run_spec", "scenario"):
+        take(files, f"helm/narrative_qa_gpt2/{name}.json")
+    holds(
+        files.fault(by="files"), ["no row that a scoring rule scores", "tasks without a rule: narrative_qa"]
+    )
+    one = {"field": "scores.rouge_l", "at_least": 0.5}
+    files.declare(helm={"benchmark": "nqa", "tasks": "narrative_qa", "question_id": "nqa__{id}", "one": one})
+    assert outcomes(files.cells(by="files")) == passed("00000")
+
+
 # -- what is not read ---------------------------------------------------------------------------------------
 
 STRANGE = {

@@ -16,7 +16,17 @@ from typing import Any
 
 from benchmirt.errors import InputError
 
-__all__ = ["Document", "Log", "Records", "check_whole", "kind_of", "parsed", "read_bytes", "several_grades"]
+__all__ = [
+    "Document",
+    "Log",
+    "Records",
+    "check_whole",
+    "kind_of",
+    "parsed",
+    "read_bytes",
+    "same_question",
+    "several_grades",
+]
 
 _LFS = b"version https://git-lfs"
 _KINDS = {dict: "object", list: "list", str: "text", bool: "truth value", int: "number", float: "number"}
@@ -328,6 +338,28 @@ class Document:
         for number, line in enumerate(self.data.split(b"\n"), start=1):
             if line.strip():
                 yield number, parsed(line, self.shown, f"line {number}")
+
+
+def same_question(question: Any, choices: Any, other: Any = None) -> str | None:
+    """Return a text that is the same for rows that ask the same; options count in any order.
+
+    Parameters
+    ----------
+    question
+        What was asked: any JSON value; None for what is not known.
+    choices
+        A list of options, or something else where there are none.
+    other
+        What belongs to a question without options, such as its right answer.
+    """
+    if question is None:
+        return None
+    try:
+        if isinstance(choices, list) and choices:
+            other = sorted(json.dumps(choice, sort_keys=True) for choice in choices)
+        return json.dumps([question, other], sort_keys=True)
+    except RecursionError:  # nested almost too deeply to be read
+        return None
 
 
 def several_grades(file: str, names: Iterable[str], field: str = "scores") -> InputError:

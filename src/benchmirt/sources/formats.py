@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmirt.errors import InputError
-from benchmirt.sources import inspect_log, lm_eval
+from benchmirt.sources import helm, inspect_log, lm_eval, olmo_eval
 from benchmirt.sources.documents import Document, Log, check_whole, kind_of
 from benchmirt.sources.reading import recognise as refuse_impostors
 
@@ -15,6 +15,8 @@ __all__ = ["READERS", "TELLS_FAILURES", "logs"]
 READERS: dict[str, Callable[[Document], list[Log]]] = {
     "lm-eval": lm_eval.read,
     "inspect": inspect_log.read,
+    "helm": helm.read,
+    "olmo-eval": olmo_eval.read,
 }
 """What reads a file of each format."""
 
@@ -40,13 +42,15 @@ def _has(*names: str) -> Callable[[Any], bool]:
 
 # Formats that are read, by the first JSON value of a file.
 _OWN: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (olmo_eval.is_row, "olmo-eval"),
     (lm_eval.is_row, "lm-eval"),
     (lm_eval.is_totals, "lm-eval"),
     (inspect_log.is_log, "inspect"),
+    (helm.is_stats, "helm"),
 )
 
 # Files beside results, which hold no outcomes of single questions.
-_BESIDE: tuple[tuple[Callable[[Any], bool], str], ...] = ()
+_BESIDE: tuple[Callable[[Any], bool], ...] = (helm.is_beside, olmo_eval.is_beside)
 
 # Results that are not read.
 _STRANGE: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
@@ -107,7 +111,7 @@ def _by_content(document: Document) -> str | None:
             expected="a format that names its questions",
             todo="Read them with a source of kind: safety-eval, a folder per model",
         )
-    if any(test(value) for test, _ in _BESIDE):
+    if any(test(value) for test in _BESIDE):
         return None
     return next((kind for test, kind in _OWN if test(value)), "")
 

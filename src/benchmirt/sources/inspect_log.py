@@ -10,13 +10,12 @@ they average over epochs, and count errors as wrong.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmirt.errors import InputError
 from benchmirt.sources.archive import Archive
-from benchmirt.sources.documents import Document, Log, Records, kind_of, parsed, several_grades
+from benchmirt.sources.documents import Document, Log, Records, kind_of, parsed, same_question, several_grades
 
 __all__ = ["is_log", "read"]
 
@@ -126,20 +125,10 @@ def _row(sample: Mapping[str, Any], header: Mapping[str, Any], status: Any) -> d
         "score": next(iter(scores.values()), None),
         "scores": scores,
         "choices": choices if isinstance(choices, list) and choices else None,
-        "asked": _asked(sample),
+        "asked": same_question(sample.get("input"), choices, sample.get("target")),
         "missing": _missing(sample, scores, header, status),
         "metadata": sample.get("metadata"),
     }
-
-
-def _asked(sample: Mapping[str, Any]) -> str | None:
-    """Return a text that is the same for samples that ask the same; options count in any order."""
-    if sample.get("input") is None:
-        return None
-    choices = sample.get("choices")
-    if isinstance(choices, list) and choices:
-        return json.dumps([sample["input"], sorted(map(str, choices))], sort_keys=True)
-    return json.dumps([sample["input"], sample.get("target")], sort_keys=True)
 
 
 def _missing(

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmirt.errors import InputError
-from benchmirt.sources.documents import Document, Log, Records, kind_of, several_grades
+from benchmirt.sources.documents import Document, Log, Records, kind_of, same_question, several_grades
 
 __all__ = ["is_row", "is_totals", "read"]
 
@@ -131,7 +131,7 @@ def _asked(row: Mapping[str, Any]) -> str | None:
     known = row.get("doc_hash")
     if isinstance(known, str):
         return known
-    return None if row.get("doc") is None else json.dumps(row["doc"], sort_keys=True)
+    return same_question(row.get("doc"), None)
 
 
 def _tell_prompts(file: str, rows: Iterable[Mapping[str, Any]]) -> None:
