@@ -18,7 +18,7 @@ from scipy.special import expit
 from benchmirt.resampling import generator
 
 if TYPE_CHECKING:
-    from benchmirt.inference.em import Batch
+    from benchmirt.inference.record import FitRecord
     from benchmirt.matrix import ResponseData
 
 __all__ = ["Gaussian", "Intercepts", "intercepts", "null_data"]
@@ -88,14 +88,14 @@ class Gaussian:
     ceiling: Floats
 
     @classmethod
-    def of(cls, batch: Batch, replicate: int, data: ResponseData) -> Gaussian:
-        """Take one replicate of a batch of fits."""
-        moments = {
-            name: np.asarray(getattr(batch, name)[replicate], dtype=np.float64)
-            for name in ("theta", "theta_cov", "a", "d", "item_cov")
-        }
+    def of_record(cls, record: FitRecord, data: ResponseData) -> Gaussian:
+        """Take the posterior of a fit of these data."""
         return cls(
-            **moments,
+            theta=np.asarray(record.theta_mean, dtype=np.float64),
+            theta_cov=np.asarray(record.theta_cov, dtype=np.float64),
+            a=np.asarray(record.a_mean, dtype=np.float64),
+            d=np.asarray(record.d_mean, dtype=np.float64),
+            item_cov=np.asarray(record.item_cov, dtype=np.float64),
             floor=np.asarray(data.floor, dtype=np.float64),
             ceiling=np.asarray(data.ceiling, dtype=np.float64),
         )

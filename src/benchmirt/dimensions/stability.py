@@ -435,7 +435,7 @@ def _fitted(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercept
         return intercepts(data.responses, data.floor, data.ceiling)
     from benchmirt.inference import em
 
-    return Gaussian.of(em.fit_many(data, dims, **options), 0, data)
+    return Gaussian.of_record(em.fit(data, dims, **options), data)
 
 
 def _null_replicate(

@@ -485,6 +485,7 @@ def fit(
     data: ResponseData,
     dims: int,
     *,
+    start: FitRecord | None = None,
     seed: int = 0,
     sweeps: int = 300,
     tolerance: float = 1e-3,
@@ -492,7 +493,7 @@ def fit(
 ) -> FitRecord:
     """Fit one data set; parameters, errors and frame as in :func:`fit_many`."""
     priors = priors or Priors()
-    batch = fit_many(data, dims, seed=seed, sweeps=sweeps, tolerance=tolerance, priors=priors)
+    batch = fit_many(data, dims, start=start, seed=seed, sweeps=sweeps, tolerance=tolerance, priors=priors)
     converged = bool(batch.converged[0])
     return FitRecord(
         engine="em",
@@ -516,7 +517,7 @@ def fit(
             "sweeps": int(batch.sweeps[0]),
             "change": float(batch.change[0]),
             "tolerance": tolerance,
-            "start": "spectral" if seed == 0 else "random",
+            "start": "warm" if start is not None else "spectral" if seed == 0 else "random",
         },
         versions=versions(),
         converged=converged,

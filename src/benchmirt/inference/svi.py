@@ -97,7 +97,7 @@ def fit(
     dims: int,
     *,
     seed: int = 0,
-    steps: int = 400,
+    steps: int = 300,
     learning_rate: float = 0.1,
     priors: Priors | None = None,
 ) -> FitRecord:

@@ -458,6 +458,10 @@ def flipped(benchmark: Benchmark, flip: tuple[str, ...]) -> Benchmark:
     )
 
 
+_LEAST_SUBSET = 20
+_LEAST_UNIT = 26
+
+
 def _fill(sizes: np.ndarray, total: int, least: np.ndarray) -> np.ndarray:
     """Share `total` in proportion to `sizes`, but give each at least `least` and at most its size."""
     floor = np.minimum(sizes, least)
@@ -486,7 +490,8 @@ def allocate(items: int | None = None, scale: float | None = None) -> dict[str, 
         allows that, and the rest goes by size; inside a unit the subsets share in proportion to their size.
     scale
         Instead of `items`: the share of the full study, 0 < scale <= 1. Each subset gets its share of its
-        full size, but at least 20 items where it has them.
+        full size, but at least 20 items where it has them, and 26 where it is all of its unit (so that a claim about
+        the unit keeps 20 usable ones).
 
     Returns
     -------
@@ -506,8 +511,13 @@ def allocate(items: int | None = None, scale: float | None = None) -> dict[str, 
             raise InputError(
                 "the simulated study", where="scale", found=f"{scale:g}", expected="a number in (0, 1]"
             )
+
+        def share(size: int, subsets: int) -> int:
+            least = _LEAST_SUBSET if subsets > 1 else _LEAST_UNIT
+            return max(min(least, size), round(scale * size))
+
         return {
-            name: {subset: max(min(20, size), round(scale * size)) for subset, size in unit.subsets.items()}
+            name: {subset: share(size, len(unit.subsets)) for subset, size in unit.subsets.items()}
             for name, unit in units
         }
     if items is None or not 100 <= items <= full:
@@ -515,7 +525,9 @@ def allocate(items: int | None = None, scale: float | None = None) -> dict[str, 
             "the simulated study", where="items", found=str(items), expected=f"a number from 100 to {full}"
         )
     weights = np.array([unit.least for _, unit in units])
-    counts = _fill(sizes, items, np.floor(weights * min(26.0, items / (weights.sum() + 1.0))).astype(int))
+    counts = _fill(
+        sizes, items, np.floor(weights * min(float(_LEAST_UNIT), items / (weights.sum() + 1.0))).astype(int)
+    )
     shared: dict[str, dict[str, int]] = {}
     for (name, unit), count in zip(units, counts, strict=True):
         parts = _fill(
