@@ -324,6 +324,7 @@ class Rule:
         self._task = _told("tasks", _task_pattern, entry["tasks"])
         self._where = _told("where", _matchers, entry["where"])
         self._left_out = _told("left_out", _matchers, entry["left_out"])
+        self._only = _told("only", _matchers, entry["only"])
         self.question_id = _told("question_id", Template, entry["question_id"])
         self.templates = {
             name: _told(name, Template, entry[name]) for name in FACTS if entry[name] is not None
@@ -338,6 +339,7 @@ class Rule:
         needed = [
             *self._where,
             *self._left_out,
+            *self._only,
             *self.question_id.fields,
             self.one["field"],
             self.one.get("differs_from"),
@@ -756,7 +758,7 @@ class Scorer:
         for number, rule, names in self.of(table.task, table.kind):
             part = Part(table, rule, number, names, left)
             mine = _holds(part, rule._where, all)
-            out = _holds(part, rule._left_out, any)
+            out = _left_out(part)
             if mine is None and out is None:
                 yield part
                 return
@@ -773,6 +775,15 @@ class Scorer:
             left = [place for place in places if place not in taken]
             if not left:
                 return
+
+
+def _left_out(part: Part) -> list[bool] | None:
+    """Say of each row whether its rule leaves it out; None if it leaves out none."""
+    out = _holds(part, part.rule._left_out, any)
+    only = _holds(part, part.rule._only, all)
+    if only is None:
+        return out
+    return [not kept or (out is not None and out[place]) for place, kept in enumerate(only)]
 
 
 def _holds(

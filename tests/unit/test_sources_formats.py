@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from files_fixture import Files, Row, holds, outcomes
+
+from benchmirt import config, sources
+from benchmirt.errors import InputError
 
 
 @pytest.fixture
@@ -173,3 +179,314 @@ def test_olmo_eval_nested_metrics_have_both_names(files: Files) -> None:
 def test_olmo_eval_predictions_without_a_folder_of_the_model(files: Files) -> None:
     files.put("arc-predictions.jsonl", [prediction(0, {"exact_match": 1})])
     holds(files.fault(by="files"), ["this file does not say which model it is about"])
+
+
+# -- Every Eval Ever ----------------------------------------------------------------------------------------
+
+
+def record(number: int, score: Any = 1.0, correct: Any = None, **more: Any) -> Row:
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_id": "e",
+        "model_id": "org/m",
+        "evaluation_name": "b",
+        "sample_id": f"b_{number}",
+        "sample_hash": "h",
+        "interaction_type": "single_turn",
+        "input": {"raw": f"secret {number}", "reference": ["A"], "choices": ["A", "B"]},
+        "output": {"raw": ["A"]},
+        "messages": None,
+        "answer_attribution": [{"turn_idx": 0, "source": "output.raw", "extracted_value": "A"}],
+        "evaluation": {"score": score, "is_correct": bool(score) if correct is None else correct},
+        **more,
+    }
+
+
+def test_every_eval_ever(files: Files) -> None:
+    rows = [
+        record(1),
+        record(2, 0.0),
+        record(3, 0.4, False),
+        record(4, error="timeout"),
+        record(5, 0.0, True),
+        {**record(6), "evaluation": {"is_correct": True}},
+        {**record(7), "evaluation": {}},
+        record(8, model_id="org/n"),
+    ]
+    files.put("e_samples.jsonl", rows)
+    files.put("e.json", {"evaluation_results": [], "model_info": {}})
+    assert files.cells(by="files", model="org/m") == {
+        "b__b_1": (1, None, 1),
+        "b__b_2": (0, None, 0),
+        "b__b_3": (None, "unparsed", None),
+        "b__b_4": (None, "not_run", None),
+        "b__b_5": (None, "conflict", None),
+        "b__b_6": (1, None, 1),
+        "b__b_7": (None, "judge_failed", None),
+    }
+    assert files.models() == ["org/m", "org/n"]
+    assert files.items()["options"].tolist() == [2] * 8
+
+
+def test_every_eval_ever_has_a_row_per_metric(files: Files) -> None:
+    rows = [record(1, score, evaluation_result_id=name) for name, score in (("acc", 1.0), ("f1", 0.0))]
+    files.put("e_samples.jsonl", rows)
+    words = [
+        'line 2, field "evaluation_result_id"',
+        'found "acc", "f1"',
+        "only: {evaluation_result_id: [acc]}",
+    ]
+    holds(files.fault(by="files"), words)
+    one = {"field": "score", "is": True}
+    rule = {"benchmark": "b", "tasks": "b", "question_id": "b__{id}", "one": one}
+    files.declare(every_eval_ever={**rule, "only": {"evaluation_result_id": ["f1"]}})
+    assert files.cells(by="files") == {"b__b_1": (0, None, 0)}
+
+
+# -- evalscope ----------------------------------------------------------------------------------------------
+
+
+def review(
+    number: int, value: Any, main: str | None = None, group: int | None = None, text: str = "A"
+) -> Row:
+    score = {"value": value, "extracted_prediction": "A", "prediction": text, "main_score_name": main}
+    messages = [
+        {"role": "user", "content": f"q{number}"},
+        {"role": "assistant", "content": text, "model": "qwen"},
+    ]
+    sample = {"score": score, "sample_id": number, "group_id": number if group is None else group}
+    return {"index": number, "target": "A", "messages": messages, "sample_score": sample}
+
+
+def test_evalscope(files: Files) -> None:
+    rows = [
+        review(3, {"acc": 1.0}),
+        review(1, {"acc": 0.0}),
+        review(2, {"acc": 0.5}),
+        review(4, {}),
+        review(5, {"acc": 0.0}, text=""),
+    ]
+    files.put("reviews/qwen-plus/gsm8k_main.jsonl", rows)
+    files.put("predictions/qwen-plus/gsm8k_main.jsonl", [{"index": 1, "model_output": {}}])
+    files.put("reports/gsm8k.json", {"dataset_name": "gsm8k", "model_name": "q", "metrics": []})
+    assert files.cells(by="files") == {
+        "gsm8k_main__3": (1, None, 1),
+        "gsm8k_main__1": (0, None, 0),
+        "gsm8k_main__2": (None, "unparsed", None),
+        "gsm8k_main__4": (None, "judge_failed", None),
+        "gsm8k_main__5": (None, "empty", 0),
+    }
+    assert files.models() == ["qwen-plus"]
+
+
+def test_evalscope_has_a_main_score(files: Files) -> None:
+    value = {"loose": 1.0, "strict": 0.0}
+    files.put("ifeval.jsonl", [review(1, value, "strict"), review(2, value, "loose")])
+    assert outcomes(files.cells(by="files")) == [0, 1]
+    assert files.models() == ["qwen"]
+    files.out.rename(files.home / "old")
+    files.put("ifeval.jsonl", [review(1, value), review(2, value, "loose")])
+    holds(files.fault(by="files"), ["the rows hold several grades", "found loose, strict"])
+
+
+def test_evalscope_repeats_need_a_reduction(files: Files) -> None:
+    files.put("aime.jsonl", [review(1, {"acc": 1.0}, group=0), review(2, {"acc": 0.0}, group=0)])
+    holds(
+        files.fault(by="files"),
+        ['line 2, field "sample_id": "aime__0" was asked several times', "sample_id 1, 2"],
+    )
+
+
+# -- py-irt -------------------------------------------------------------------------------------------------
+
+
+def test_py_irt(files: Files) -> None:
+    rows = [
+        {"subject_id": "pedro", "responses": {"q1": 1, "q2": 0, "q3": True, "q4": "1"}},
+        {"subject_id": "ken", "responses": {"q1": 1.0, "q2": 0.3, "q3": None}},
+        {"subject_id": "ken", "responses": {"q1": 0, "q4": 0}},
+    ]
+    files.put("mini.jsonlines", rows)
+    assert outcomes(files.cells(by="files", model="pedro")) == [1, 0, 1, 1]
+    assert files.cells(by="files", model="ken") == {
+        "q1": (None, "conflict", None),
+        "q2": (None, "unparsed", None),
+        "q3": (None, "unparsed", None),
+        "q4": (0, None, 0),
+    }
+    assert set(files.items()["benchmark"]) == {"mini"}
+    assert files.manifests()[0]["failures_known"] is False
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"subject_id": "a", "responses": [1, 0]}, ['line 2, field "responses": found a list']),
+        ({"subject_id": 7, "responses": {"q": 1}}, ["does not say which model"]),
+        ({"subject_id": "a\u200b", "responses": {"q": 1}}, ["cannot be seen", "U+200B"]),
+        (
+            {"subject_id": "a", "responses": {"q\u200b": 1}},
+            ["the name of the item holds a character", "line 2"],
+        ),
+    ],
+)
+def test_py_irt_files_that_are_wrong(files: Files, row: Row, words: list[str]) -> None:
+    files.put("mini.jsonlines", [{"subject_id": "b", "responses": {"q": 1}}, row])
+    holds(files.fault(by="files"), words)
+
+
+def test_items_of_two_files_that_share_names_are_refused(files: Files) -> None:
+    for name in ("one", "two"):
+        files.put(f"{name}.jsonlines", [{"subject_id": "a", "responses": {"q": 1}}])
+    holds(files.fault(by="files"), ["items of two benchmarks have one name", '"q" in one and in two'])
+
+
+# -- long tables --------------------------------------------------------------------------------------------
+
+LONG = "model,question_id,outcome,reason,benchmark\na,q1,1,,x\na,q2,0.0,,x\nb,q1,,timeout,x\nb,q2,,,x\nb,q9,True,,y\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_long_tables(files: Files, ending: str) -> None:
+    if ending == "csv":
+        files.put("t.csv", LONG)
+    elif ending == "csv.gz":
+        files.put("t.csv.gz", gzip.compress(LONG.encode()))
+    else:
+        path = files.put("t.parquet", b"")
+        frame = pd.read_csv(StringIO(LONG), dtype={"outcome": "str"})
+        frame.assign(trace="secret").to_parquet(path)
+    assert files.cells(by="files", model="a") == {"q1": (1, None, 1), "q2": (0, None, 0)}
+    assert files.cells(by="files", model="b") == {
+        "q1": (None, "timeout", None),
+        "q2": (None, "not_run", None),
+        "q9": (1, None, 1),
+    }
+    assert files.items()["benchmark"].to_dict() == {"q1": "x", "q2": "x", "q9": "y"}
+
+
+def test_one_file_may_be_named(files: Files) -> None:
+    files.put("t.csv", LONG)
+    files.put("other.csv", "a,b\n1,2\n")
+    assert outcomes(files.cells("long", "files", "in/t.csv", model="a")) == [1, 0]
+
+
+def test_our_own_outcome_tables_are_long_tables(files: Files) -> None:
+    files.put("t.csv", LONG)
+    first = files.table(by="files")
+    files.out.rename(files.home / "again")
+    (shard,) = (files.home / "again").glob("shard0.parquet")
+    study = files.study("long", "files", "again/shard0.parquet")
+    sources.collect(study.sources[0], study, files.out)
+    second = pd.read_parquet(files.out / "shard0.parquet")
+    for name in ("model", "question_id", "outcome", "reason"):
+        assert first[name].astype(str).tolist() == second[name].astype(str).tolist()
+    assert shard.is_file()
+
+
+def test_scores_of_long_tables(files: Files) -> None:
+    files.put(
+        "t.csv", "subject_id,item_id,response\na,1,0.65\na,2,1e0\na,3,nan\na,4,yes\na,5,1e999\na,6,false\n"
+    )
+    assert [cell[:2] for cell in files.cells(by="files").values()] == [
+        (None, "unparsed"),
+        (1, None),
+        *[(None, "unparsed")] * 3,
+        (0, None),
+    ]
+    assert files.table(by="files")["score"].fillna(-1).tolist() == [0.65, 1, -1, -1, -1, 0]
+
+
+def test_trials_and_conditions_of_long_tables(files: Files) -> None:
+    files.put("t.csv", "subject_id,item_id,response,trial\na,1,1,1\na,1,0,2\n")
+    holds(
+        files.fault(by="files"), ['row 3, field "repeat": "1" was asked several times', "found repeat 1, 2"]
+    )
+    files.put("t.csv", "subject_id,item_id,response,test_condition\na,1,1,cot\na,1,0,direct\n")
+    holds(files.fault(by="files"), ['told apart by "variant"', 'found "cot", "direct"'])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model,question_id\na,q\n", ["there is no column of the grade", "outcome or response"]),
+        (
+            "model,question_id,response,score\na,q,1,1\n",
+            ['two columns may be the grade: found "response", "score"'],
+        ),
+        ("model,question_id,outcome\n", ["a header but no rows"]),
+        ("model,question_id,outcome\na,q\n", ["row 2: the row does not fit the header"]),
+        ("model,question_id,outcome\n,q,1\n", ["does not say which model"]),
+        ("model,question_id,outcome\na,,1\n", ['row 2, field "id": the row cannot be told which item']),
+        ("model,question_id,outcome,reason\na,q,,odd\n", ['row 2, column "reason"', 'found "odd"']),
+        ("question_id,a,b\nq,1,0\n", ["a table without columns of models and questions", "kind: table"]),
+        ("", ["the file is empty"]),
+    ],
+)
+def test_long_tables_that_are_wrong(files: Files, text: str, words: list[str]) -> None:
+    files.put("t.csv", text)
+    message = files.fault(by="files")
+    assert message.startswith("in/t.csv: ")
+    holds(message, words)
+
+
+def test_details_of_the_leaderboard_are_another_source(files: Files) -> None:
+    path = files.put("t.parquet", b"")
+    pd.DataFrame({"doc_id": [0], "doc": ["x"], "acc": [1]}).to_parquet(path)
+    holds(files.fault(by="files"), ["found details of the Open LLM Leaderboard", "kind: leaderboard"])
+
+
+# -- several formats ----------------------------------------------------------------------------------------
+
+
+def test_formats_are_told_by_content(files: Files) -> None:
+    files.put("a.json", [instance("id1")])
+    files.put("run_spec.json", SPEC)
+    files.put("b.jsonl", [record(1)])
+    files.put("c.json", {"subject_id": "org/m", "responses": {"q1": 1}})
+    files.put("d.csv", "model,question_id,outcome\norg/m,q2,0\n")
+    assert outcomes(files.cells(by="files")) == [1, 1, 1, 0]
+    assert files.manifests()[0]["failures_known"] is False
+
+
+def test_another_format_than_the_kind_says(files: Files) -> None:
+    files.put("b.jsonl", [record(1)])
+    holds(
+        files.fault("inspect", "files"),
+        [
+            "found samples of Every Eval Ever; expected a log of inspect, as kind: inspect says",
+            "kind: every-eval-ever",
+        ],
+    )
+
+
+def test_results_of_safety_eval_are_another_source(files: Files) -> None:
+    files.put("m/all.json", {"xstest:default": [{"id": 1}]})
+    holds(files.fault(), ["found results of safety-eval", "kind: safety-eval"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, ["give one of folder and files: found neither"]),
+        ({"folder": "in", "files": "in"}, ["give one of folder and files: found both"]),
+        ({"files": "nowhere"}, ["sources[0].files: this file does not exist"]),
+        ({"folder": "nowhere"}, ["sources[0].folder: this folder does not exist"]),
+        ({"fils": "in"}, ['sources[0].fils: unknown key. Did you mean "files"?']),
+    ],
+)
+def test_configurations_that_are_wrong(files: Files, keys: Row, words: list[str]) -> None:
+    (files.home / "in").mkdir()
+    raw = {"study": "s", "sources": [{"name": "n", "kind": "files", **keys}], "claims": {"file": []}}
+    with pytest.raises(InputError) as caught:
+        config.load(raw, files.home)
+    holds(str(caught.value), words)
+
+
+def test_simulated_files_must_be_called_so(files: Files) -> None:
+    files.put("simulated_b.jsonl", [record(1)])
+    assert "these files are simulated, but nothing would say so" in files.fault(by="files")
+    (files.home / "in").rename(files.home / "simulated")
+    assert files.study(by="files", name="simulated").simulated
+    files.collect(by="files", name="simulated")
+    assert files.manifests()[0]["simulated"] is True

@@ -129,7 +129,7 @@ def test_several_filters_are_refused_and_one_is_chosen_by_a_rule(files: Files) -
         [
             f'in/{NAME}: line 2, field "filter": one answer to "gsm8k__0" has several grades, told apart by "filter"',
             'found "strict-match", "flexible-extract"; expected one of them',
-            "where: {filter: [strict-match]}",
+            "only: {filter: [strict-match]}",
         ],
     )
     rule: dict[str, Any] = {
@@ -137,10 +137,11 @@ def test_several_filters_are_refused_and_one_is_chosen_by_a_rule(files: Files) -
         "tasks": "gsm8k",
         "question_id": "gsm8k__{doc_id}",
         "one": {"field": "score", "is": True},
-        "where": {"filter": ["flexible-extract"]},
+        "only": {"filter": ["flexible-extract"]},
     }
-    files.declare(lm_eval=[rule, {**rule, "where": {}, "left_out": {"filter": ["strict-match"]}}])
+    files.declare(lm_eval=rule)
     assert outcomes(files.cells()) == [1]
+    assert files.manifests()[0]["read"] == {"rows": 2, "left_out": 1, "repeated": 0}
 
 
 def test_rows_that_repeat_without_a_filter_must_agree(files: Files) -> None:

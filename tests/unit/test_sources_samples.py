@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from files_fixture import Files, holds, outcomes, reasons
+
+from benchmirt import config
+from benchmirt.errors import InputError
+from benchmirt.sources import table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = Path(os.environ.get("BENCHMIRT_SAMPLES", REPOSITORY.parent / "shared" / "samples"))
@@ -195,6 +200,81 @@ def test_a_run_of_helm_that_needs_a_rule(files: Files) -> None:
     assert outcomes(files.cells(by="files")) == passed("00000")
 
 
+# -- Every Eval Ever, evalscope, py-irt ---------------------------------------------------------------------
+
+
+def test_samples_of_every_eval_ever(files: Files) -> None:
+    take(files, "every_eval_ever/None_samples.jsonl")
+    assert files.cells(by="files") == {
+        "hellaswag__id44874": (0, None, 0),
+        "hellaswag__id47299": (0, None, 0),
+        "hellaswag__id45277": (1, None, 1),
+    }
+    assert files.models() == ["eleutherai/pythia-1b-v0"]
+    assert files.items()["options"].tolist() == [4] * 3
+
+
+def test_the_example_of_every_eval_ever(files: Files) -> None:
+    example = "every_eval_ever/f3a1c0de-4b2e-4c1a-9f6d-1b7e5a2c8d40"
+    take(files, f"{example}.json", f"{example}_samples.jsonl")
+    assert files.cells(by="files") == {"demo-source.demo_bench__demo_0001": (1, None, 1)}
+    assert files.models() == ["demo-org/demo-model"]
+
+
+def test_totals_of_every_eval_ever(files: Files) -> None:
+    take(files, "every_eval_ever/98ea850e-7019-4728-a558-8b1819ec47c2.json")
+    holds(files.fault(by="files"), ["in: no file in here holds outcomes of single questions"])
+
+
+@pytest.mark.parametrize(
+    ("task", "values"),
+    [
+        ("gpqa_diamond_default", "0111111011"),
+        ("gsm8k_main", "1111111111"),
+        ("ifeval_default", "1111011111"),
+        ("iquiz_EQ", "0111111001"),
+    ],
+)
+def test_reviews_of_evalscope(files: Files, task: str, values: str) -> None:
+    path = files.put(f"reviews/qwen-plus/{task}.jsonl", b"")
+    shutil.copyfile(SAMPLES / "evalscope" / f"qwen-plus_reviews_{task}.jsonl", path)
+    assert outcomes(files.cells(by="files")) == passed(values)
+    assert files.models() == ["qwen-plus"]
+
+
+@pytest.mark.parametrize("name", ["qwen-plus_predictions_gsm8k_main.jsonl", "qwen-plus_report_gsm8k.json"])
+def test_predictions_and_reports_of_evalscope_hold_no_outcomes(files: Files, name: str) -> None:
+    take(files, f"evalscope/{name}")
+    holds(files.fault(), ["in/m: no file in here holds outcomes of single questions"])
+
+
+def test_responses_of_py_irt(files: Files) -> None:
+    take(files, "response_matrix/py-irt_minitest.jsonlines")
+    wanted = {"pedro": "1010", "pinguino": "1100", "ken": "1111", "burt": "0000"}
+    for model, values in wanted.items():
+        assert outcomes(files.cells(by="files", model=model)) == passed(values)
+    assert files.models() == sorted(wanted)
+
+
+@pytest.mark.parametrize("by", ["folder", "files"])
+def test_every_sample_file_is_read_or_refused(files: Files, by: str) -> None:
+    """None ends in another exception, and none is read to outcomes other than those above."""
+    read = set()
+    for path in sorted(SAMPLES.rglob("*.*")):
+        if path.name == "README.md" or path.is_dir():
+            continue
+        name = path.relative_to(SAMPLES).as_posix()
+        shutil.rmtree(files.home / "in", ignore_errors=True)
+        shutil.rmtree(files.out, ignore_errors=True)
+        take(files, name)
+        if path.name == "per_instance_stats.json":
+            take(files, name.replace("per_instance_stats", "run_spec"))
+        with suppress(InputError):
+            files.collect(by=by)
+            read.add(name)
+    assert len(read) == (27 if by == "folder" else 18)
+
+
 # -- what is not read ---------------------------------------------------------------------------------------
 
 STRANGE = {
@@ -222,10 +302,6 @@ def test_formats_that_are_not_read(files: Files, name: str) -> None:
 
 def test_a_matrix_without_names_of_questions(tmp_path: Path) -> None:
     """Items in rows, the first cell of the header empty: there are row numbers, and no names."""
-    from benchmirt import config
-    from benchmirt.errors import InputError
-    from benchmirt.sources import table
-
     path = SAMPLES / "response_matrix" / "irt-on-bench_binary_matrix.csv"
     source = {"name": "m", "kind": "table", "responses": str(path)}
     study = config.load({"study": "s", "sources": [source], "claims": {"file": []}}, tmp_path)

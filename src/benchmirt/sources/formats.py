@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmirt.errors import InputError
-from benchmirt.sources import helm, inspect_log, lm_eval, olmo_eval
+from benchmirt.sources import (
+    evalscope,
+    every_eval_ever,
+    helm,
+    inspect_log,
+    lm_eval,
+    long_table,
+    olmo_eval,
+    py_irt,
+)
 from benchmirt.sources.documents import Document, Log, check_whole, kind_of
 from benchmirt.sources.reading import recognise as refuse_impostors
 
@@ -17,6 +26,10 @@ READERS: dict[str, Callable[[Document], list[Log]]] = {
     "inspect": inspect_log.read,
     "helm": helm.read,
     "olmo-eval": olmo_eval.read,
+    "every-eval-ever": every_eval_ever.read,
+    "evalscope": evalscope.read,
+    "py-irt": py_irt.read,
+    "long": long_table.read,
 }
 """What reads a file of each format."""
 
@@ -47,10 +60,18 @@ _OWN: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lm_eval.is_totals, "lm-eval"),
     (inspect_log.is_log, "inspect"),
     (helm.is_stats, "helm"),
+    (every_eval_ever.is_row, "every-eval-ever"),
+    (evalscope.is_row, "evalscope"),
+    (py_irt.is_row, "py-irt"),
 )
 
 # Files beside results, which hold no outcomes of single questions.
-_BESIDE: tuple[Callable[[Any], bool], ...] = (helm.is_beside, olmo_eval.is_beside)
+_BESIDE: tuple[Callable[[Any], bool], ...] = (
+    helm.is_beside,
+    olmo_eval.is_beside,
+    every_eval_ever.is_totals,
+    evalscope.is_beside,
+)
 
 # Results that are not read.
 _STRANGE: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
@@ -99,6 +120,8 @@ def _by_content(document: Document) -> str | None:
     """Return the format of a file: a name, empty if it is none that is known, None for a file beside results."""
     if document.is_archive:
         return "inspect"
+    if document.is_table:
+        return _table(document)
     value = document.first
     for test, called, todo in _STRANGE:
         if test(value):
@@ -114,6 +137,31 @@ def _by_content(document: Document) -> str | None:
     if any(test(value) for test in _BESIDE):
         return None
     return next((kind for test, kind in _OWN if test(value)), "")
+
+
+def _table(document: Document) -> str:
+    """Return the format of a table, if it is a long one.
+
+    Raises
+    ------
+    InputError
+        If it is another.
+    """
+    header = long_table.header_of(document)
+    if long_table.is_long(header):
+        return "long"
+    details = {"doc_id", "doc"} <= set(header)
+    raise InputError(
+        "",
+        file=document.shown,
+        found="details of the Open LLM Leaderboard"
+        if details
+        else "a table without columns of models and questions",
+        expected="a long table: model, question_id, outcome",
+        todo="Read it with a source of kind: leaderboard"
+        if details
+        else "Read a wide table with a source of kind: table, or take the file out",
+    )
 
 
 def _unknown(document: Document) -> InputError:

@@ -106,6 +106,7 @@ class Items:
             If two rules give items of different benchmarks one name.
         """
         self._rules[part.number] = part.rule
+        self._check_benchmark(part, names)
         fresh = [place for place, key in enumerate(zip(names, content, strict=True)) if key not in self._rows]
         if not fresh:
             return
@@ -113,15 +114,20 @@ class Items:
         options = part.options()
         for place in fresh:
             name = names[place]
-            if self._benchmark.setdefault(name, part.benchmark) != part.benchmark:
+            told = [column[place] for column in columns]
+            self._rows.setdefault((name, content[place]), (part.number, part.names, options[place], told))
+
+    def _check_benchmark(self, part: Part, names: Sequence[str]) -> None:
+        """Stop at a name that an item of another benchmark has."""
+        benchmark = part.benchmark
+        for name in names:
+            if self._benchmark.setdefault(name, benchmark) != benchmark:
                 raise InputError(
                     "items of two benchmarks have one name",
                     file=part.table.file,
-                    found=f'"{name}" in {self._benchmark[name]} and in {part.benchmark}',
+                    found=f'"{name}" in {self._benchmark[name]} and in {benchmark}',
                     todo="Give them names apart in the scoring rules (question_id)",
                 )
-            told = [column[place] for column in columns]
-            self._rows.setdefault((name, content[place]), (part.number, part.names, options[place], told))
 
     def table(self) -> pd.DataFrame:
         """Return the facts of all items, sorted by benchmark and name."""

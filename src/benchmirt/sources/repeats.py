@@ -159,7 +159,7 @@ def _refuse_variants(part: Part, groups: dict[str, list[int]]) -> None:
                 where=part.table.where(_row(part, places[1]), str(field)),
                 found=", ".join(f'"{mark}"' for mark in found[:5]),
                 expected="one of them",
-                todo=f"Say which one counts in a scoring rule: where: {{{field}: [{found[0]}]}}",
+                todo=f"Say which one counts in a scoring rule: only: {{{field}: [{found[0]}]}}",
             )
 
 
