@@ -792,7 +792,6 @@ def write_results(
                 "chosen": 1 if second_fails else 2,
             },
             "agreed": None if second_fails else 2,
-            "at_least": False,
             "why_not": "the two methods disagree" if second_fails else None,
             "cellwise": {
                 "folds": 10,

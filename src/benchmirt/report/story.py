@@ -117,11 +117,10 @@ def dimensions(found: Findings) -> list[str]:
     number = found.number
     held, eigen = number.get("heldout") or {}, number.get("eigen") or {}
     agreed = number.get("agreed")
-    most = "at least " if number.get("at_least") else ""
     out = []
     if isinstance(agreed, int):
         out.append(
-            f"Two methods that share little look for the number of abilities, and both find {most}"
+            f"Two methods that share little look for the number of abilities, and both find "
             f"{words.spelled(agreed)}: {_held(held)}, and {_eigen(eigen)}."
         )
     elif held.get("chosen") is not None and eigen.get("chosen") is not None:
@@ -194,6 +193,11 @@ def _eigen(eigen: Mapping[str, Any]) -> str:
     chosen: Any = eigen.get("chosen")
     if not words.is_number(chosen):
         return "the patterns left over give no answer"
+    if eigen.get("at_least"):
+        return (
+            f"even beyond {words.spelled(int(chosen))}, the most that were tried, more pattern is left over than chance "
+            "would leave"
+        )
     return f"beyond {words.spelled(int(chosen))} no more pattern is left over than chance would leave"
 
 
