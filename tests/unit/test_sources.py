@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,62 @@ Fault = Callable[..., str]
 
 
 # -- what is read
+
+TURNED = "model,q1,q2,q3\na/x@fp8,1,0,1.0\nb c,0,,0.0\nd,1,1,\n"
+
+
+@pytest.mark.parametrize("as_parquet", [False, True])
+def test_a_row_per_model_is_the_same_turned_round(read: Read, tmp_path: Path, as_parquet: bool) -> None:
+    wanted = read(GOOD)
+    if as_parquet:
+        path = tmp_path / "t.parquet"
+        pd.read_csv(StringIO(TURNED)).to_parquet(path)
+        found = read(path.read_bytes(), "r.parquet")
+    else:
+        found = read(TURNED)
+    assert (found.models, found.items) == (wanted.models, wanted.items)
+    np.testing.assert_array_equal(found.outcome, wanted.outcome)
+    np.testing.assert_array_equal(found.reason, wanted.reason)
+    assert list(found.item_facts["row"]) == [1, 1, 1]
+
+
+def test_facts_of_a_table_that_is_turned_round(read: Read) -> None:
+    items = "question_id,benchmark\nq3,z\nq1,x\nq2,y\n"
+    models = "name,lineage\nd,l1\nb c,l2\na/x@fp8,l3\nother,l4\n"
+    text = TURNED.replace("model,", "name,")
+    found = read(text, items=items, models_file=models, model_columns={"model": "name"})
+    assert list(found.item_facts["benchmark"]) == ["x", "y", "z"]
+    assert list(found.model_facts["lineage"]) == ["l3", "l2", "l1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "parts"),
+    [
+        (TURNED.replace("0.0", "2"), {}, ['row 3, column "q3": found "2" for "b c"']),
+        (TURNED + "d,1,1,1\n", {}, ['row 5, column "model": the same name stands in row 4']),
+        (TURNED.replace("q3", "family"), {}, ["Facts of models go into the file of models"]),
+        ("model\na\n", {}, ['no column of an item: found only "model"']),
+        (
+            TURNED,
+            {"models_file": "model\nb c\nd\n"},
+            ['row 2, column "model": this model has no row in models.csv'],
+        ),
+        (
+            TURNED,
+            {"items": "question_id\nq1\nq2\n"},
+            ['row 1, column "q3": this item has no row in items.csv'],
+        ),
+        (TURNED, {"items": "question_id\nq1\nq2\nq3\nq4\n"}, ["row 5", "this item has no column in r.csv"]),
+    ],
+)
+def test_tables_turned_round_that_are_wrong(
+    fault: Fault, text: str, keys: dict[str, str], parts: list[str]
+) -> None:
+    if "family" in text:
+        text = text.replace("1.0", "llama")
+    told = fault(text, **keys)
+    for part in parts:
+        assert part in told
 
 
 def test_cells_names_and_reasons(read: Read) -> None:
@@ -239,8 +296,8 @@ def test_a_question_id_that_is_empty_or_has_spaces(fault: Fault) -> None:
         ("Unnamed: 0,question_id,m,n", ["row 1, column 1", '"Unnamed: 0"', "index=False"]),
         ("question_id;m;n;o", ["row 1", "separated by semicolons"]),
         ("question_id\tm\tn\to", ["row 1", "separated by tabs"]),
-        ("model,q1,q2,q3", ['row 1, column "model"', "transpose"]),
-        ("question_id,model,outcome,x", ['row 1, column "model"', "pivot"]),
+        ("model,q1,q2,q1", ['row 1, column "q1"', "the same name", "columns 2 and 4"]),
+        ("question_id,model,outcome,x", ['row 1, column "model"', "kind: long", "pivot"]),
     ],
 )
 def test_headers_that_are_wrong(fault: Fault, header: str, parts: list[str]) -> None:
@@ -458,7 +515,7 @@ def test_model_facts(read: Read, caplog: pytest.LogCaptureFixture) -> None:
     assert list(facts["notes"]) == ["x"] * 3
     assert facts["lineage"].isna().all()
     outcomes.model_schema().validate(facts)
-    assert "1 models without a column" in caplog.text
+    assert "1 models that are not in r.csv are left out" in caplog.text
 
 
 def test_a_model_that_is_missing_from_the_models_file(fault: Fault) -> None:

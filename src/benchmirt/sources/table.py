@@ -1,6 +1,7 @@
-"""Wide response tables: a row per item, a column per model, 1, 0 or nothing in the cells.
+"""Wide response tables: a row per item, a column per model, 1, 0 or nothing in the cells; or turned round.
 
-Three files: ``responses`` (``question_id``, then one column per model), and optionally ``items``
+Three files: ``responses`` (``question_id``, then one column per model; or ``model``, then one column per item), and
+optionally ``items``
 (``question_id``, ``benchmark``, ...) and ``models`` (``model``, ``family``, ...), each CSV, gzip-compressed
 CSV or Parquet. What a cell may hold:
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +34,7 @@ from numpy.typing import NDArray
 from benchmirt.config import Source, Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_of
-from benchmirt.outcomes import ITEM_FACTS, REASONS, Outcomes
+from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS, Outcomes
 from benchmirt.sources.facts import Facts, model_facts, strings
 from benchmirt.sources.reading import Sheet, batches, check_header, check_names, read_sheet, rows
 
@@ -71,11 +73,13 @@ def read(source: Source, study: Study) -> Outcomes:
     files = source.files(study.results)
     paths = {role: study.base / name for role, name in files.items()}
     id_column = source.options.get("columns", {}).get("question_id", "question_id")
-    models, items, numbers, cells = _responses(paths["responses"], files["responses"], id_column)
-    _log.info("%s: %d items, %d models", files["responses"], len(items), len(models))
-    item_sheet = _sheet_of("items", paths, files, id_column, items, numbers)
     name_column = source.options.get("model_columns", {}).get("model", "model")
-    model_sheet = _sheet_of("models", paths, files, name_column, models, [1] * len(models))
+    wide = _responses(paths["responses"], files["responses"], id_column, name_column)
+    models, items, cells = wide.models, wide.items, wide.cells
+    numbers = [1] * len(items) if wide.turned else wide.numbers
+    _log.info("%s: %d items, %d models", files["responses"], len(items), len(models))
+    item_sheet = _sheet_of("items", paths, files, id_column, items, wide)
+    model_sheet = _sheet_of("models", paths, files, name_column, models, wide)
     return Outcomes(
         models=models,
         items=items,
@@ -100,7 +104,7 @@ def read(source: Source, study: Study) -> Outcomes:
                 model_sheet,
                 name_column,
                 models,
-                [1] * len(models),
+                wide.numbers if wide.turned else [1] * len(models),
                 files["responses"],
                 source.options.get("model_columns", {}),
                 f"sources ({source.name}).model_columns",
@@ -125,45 +129,87 @@ def read(source: Source, study: Study) -> Outcomes:
 # -- the responses ------------------------------------------------------------------------------------------
 
 
-def _responses(
-    path: Path, file: str, id_column: str
-) -> tuple[tuple[str, ...], tuple[str, ...], list[int], NDArray[np.int8]]:
-    """Read the response table: models, items, their rows, and the cells as int8 (J, N), -1 for missing."""
+@dataclass(frozen=True)
+class _Wide:
+    """A response table.
+
+    Attributes
+    ----------
+    models, items
+        Names.
+    numbers
+        The rows of the items; of the models, if the table is turned round.
+    key
+        The column of the names in the rows.
+    turned
+        Whether models are the rows.
+    cells
+        int8 of shape (J, N), -1 for missing.
+    """
+
+    models: tuple[str, ...]
+    items: tuple[str, ...]
+    numbers: list[int]
+    key: str
+    turned: bool
+    cells: NDArray[np.int8]
+
+    def where(self, role: str, place: int) -> str:
+        """Return where the name of an item or a model stands."""
+        if (role == "models") == self.turned:
+            return f'row {self.numbers[place]}, column "{self.key}"'
+        return f'row 1, column "{(self.models if role == "models" else self.items)[place]}"'
+
+
+def _responses(path: Path, file: str, id_column: str, name_column: str) -> _Wide:
+    """Read the response table, whichever way round it is."""
     parts: list[NDArray[np.uint8]] = []
-    items: list[str] = []
+    names: list[str] = []
     numbers: list[int] = []
     reader = _parquet_rows if path.name.endswith(".parquet") else _csv_rows
-    models: tuple[str, ...] = ()
-    for own_models, own_items, own_numbers, own_cells in reader(path, file, id_column):
-        models = own_models
-        items += own_items
-        numbers += own_numbers
-        parts.append(own_cells)
-    _check_ids(items, numbers, file, id_column)
-    if not models:
+    columns: tuple[str, ...] = ()
+    key = id_column
+    for part in reader(path, file, id_column, name_column):
+        key, columns = part.key, part.columns
+        names += part.names
+        numbers += part.numbers
+        parts.append(part.cells)
+    turned = key != id_column
+    _check_ids(names, numbers, file, key)
+    if not columns:
         raise InputError(
-            "there is no column of a model",
+            f"there is no column of {'an item' if turned else 'a model'}",
             file=file,
             where="row 1",
-            found=f'only "{id_column}"',
-            expected="one column per model",
+            found=f'only "{key}"',
+            expected=f"one column per {'item' if turned else 'model'}",
         )
-    if not items:
+    if not names:
         raise InputError("the table has a header but no rows", file=file)
-    cells = np.concatenate(parts) if len(parts) > 1 else parts[0]
-    return models, tuple(items), numbers, cells.view(np.int8)
+    cells = (np.concatenate(parts) if len(parts) > 1 else parts[0]).view(np.int8)
+    if turned:
+        return _Wide(tuple(names), columns, numbers, key, turned, np.ascontiguousarray(cells.T))
+    return _Wide(columns, tuple(names), numbers, key, turned, cells)
 
 
-_Part = tuple[tuple[str, ...], list[str], list[int], "NDArray[np.uint8]"]
+@dataclass(frozen=True)
+class _Part:
+    """Some rows: the column of their names, the other columns, the names, the row numbers, the cells (255: missing)."""
+
+    key: str
+    columns: tuple[str, ...]
+    names: list[str]
+    numbers: list[int]
+    cells: NDArray[np.uint8]
 
 
-def _csv_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
+def _csv_rows(path: Path, file: str, id_column: str, name_column: str) -> Iterator[_Part]:
     """Yield parts of a CSV table; 255 is missing (as int8: -1)."""
     content = rows(path, file)
     _, header = next(content)
-    _check_shape(header, file, id_column)
-    place = header.index(id_column)
-    models = tuple(name for name in header if name != id_column)
+    key = _key_of(header, file, id_column, name_column)
+    place = header.index(key)
+    columns = tuple(name for name in header if name != key)
     items: list[str] = []
     numbers: list[int] = []
     cells = bytearray()
@@ -174,28 +220,29 @@ def _csv_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
             cells += bytes(map(_CELLS.__getitem__, fields))
         except KeyError:
             column = next(index for index, field in enumerate(fields) if field not in _CELLS)
-            raise _bad_cell(file, number, models[column], f'"{fields[column]}"', items[-1]) from None
-    array = np.frombuffer(cells, dtype=np.uint8).reshape(len(items), len(models))
-    yield models, items, numbers, array
+            raise _bad_cell(file, number, columns[column], f'"{fields[column]}"', items[-1]) from None
+    array = np.frombuffer(cells, dtype=np.uint8).reshape(len(items), len(columns))
+    yield _Part(key, columns, items, numbers, array)
 
 
-def _parquet_rows(path: Path, file: str, id_column: str) -> Iterator[_Part]:
+def _parquet_rows(path: Path, file: str, id_column: str, name_column: str) -> Iterator[_Part]:
     """Yield parts of a Parquet table; 255 is missing (as int8: -1)."""
     done = 0
+    key = id_column
     for batch in batches(path, file):
         header = list(batch.schema.names)
         if done == 0:
-            _check_shape(header, file, id_column)
-        place = header.index(id_column)
-        models = tuple(name for name in header if name != id_column)
-        items = _parquet_ids(batch.column(place), file, id_column, done)
-        cells = np.empty((len(items), len(models)), dtype=np.uint8)
-        for index, name in enumerate(models):
+            key = _key_of(header, file, id_column, name_column)
+        place = header.index(key)
+        columns = tuple(name for name in header if name != key)
+        items = _parquet_ids(batch.column(place), file, key, done)
+        cells = np.empty((len(items), len(columns)), dtype=np.uint8)
+        for index, name in enumerate(columns):
             column = batch.column(header.index(name))
             cells[:, index] = _parquet_cells(column, file, name, items, done)
         numbers = list(range(done + 1, done + len(items) + 1))
         done += len(items)
-        yield models, items, numbers, cells
+        yield _Part(key, columns, items, numbers, cells)
 
 
 def _parquet_ids(column: pa.Array, file: str, name: str, before: int) -> list[str]:
@@ -263,20 +310,26 @@ def _parquet_cells(
     return codes
 
 
-def _check_shape(header: Sequence[str], file: str, id_column: str) -> None:
-    """Check the header, and that the table is wide: neither long nor turned round."""
-    if "model" in header:
-        turned = id_column not in header
+def _key_of(header: Sequence[str], file: str, id_column: str, name_column: str) -> str:
+    """Return the column of the names in the rows: of items, or of models where the table is turned round.
+
+    Raises
+    ------
+    InputError
+        If the header is wrong, or the table is long.
+    """
+    if name_column in header and id_column in header:
         raise InputError(
-            "the table has a column of models, but models are its columns",
+            "the table has a column of models as well as one of items",
             file=file,
-            where='row 1, column "model"',
-            expected=f'a column "{id_column}" and one column per model',
-            todo="Turn the table round (pandas: transpose)"
-            if turned
-            else f'Make the table wide (pandas: pivot(index="{id_column}", columns="model", values=...))',
+            where=f'row 1, column "{name_column}"',
+            expected=f'"{id_column}" and one column per model, or "{name_column}" and one column per item',
+            todo="Read a long table with kind: long and files: FILE, or make it wide "
+            f'(pandas: pivot(index="{id_column}", columns="{name_column}", values=...))',
         )
-    check_header(header, file, id_column)
+    key = name_column if name_column in header else id_column
+    check_header(header, file, key)
+    return key
 
 
 def _bad_cell(file: str, number: int, model: str, found: str, item: str) -> InputError:
@@ -296,6 +349,8 @@ def _bad_cell(file: str, number: int, model: str, found: str, item: str) -> Inpu
         todo = "A graded score needs a decision what counts as 1: write 1 or 0"
     if model in ITEM_FACTS:
         todo = "Facts of items go into the file of items"
+    elif model in MODEL_FACTS:
+        todo = "Facts of models go into the file of models"
     return InputError(
         "",
         file=file,
@@ -345,7 +400,7 @@ def _sheet_of(
     files: Mapping[str, str],
     key: str,
     names: Sequence[str],
-    numbers: Sequence[int],
+    wide: _Wide,
 ) -> Sheet | None:
     """Read the facts of items or models, and check that they are about the names of the responses."""
     if role not in paths:
@@ -360,11 +415,10 @@ def _sheet_of(
         name = names[lost[0]]
         near = nearest(name, own) if len(own) < 10_000 else None
         near = next((other for other in own if _same_in_nfc(name, other)), near)
-        where = f'row {numbers[lost[0]]}, column "{name if role == "models" else key}"'
         raise InputError(
             f"this {role.removesuffix('s')} has no row in {sheet.file}{_more(lost)}",
             file=responses,
-            where=where,
+            where=wide.where(role, lost[0]),
             found=f'"{name}"',
             todo=f"Write it in the same Unicode form (NFC) in both files: {sheet.file} has it in another one"
             if near is not None and _same_in_nfc(name, near)
@@ -374,14 +428,14 @@ def _sheet_of(
     spare = [place for place, name in enumerate(own) if name not in asked]
     if spare and role == "items":
         raise InputError(
-            f"this item has no row in {responses}{_more(spare)}",
+            f"this item has no {'column' if wide.turned else 'row'} in {responses}{_more(spare)}",
             file=sheet.file,
             where=f'row {sheet.numbers[spare[0]]}, column "{key}"',
             found=f'"{own[spare[0]]}"',
             todo=f"Add its responses, or drop it from {sheet.file}",
         )
     if spare:
-        _log.info("%s: %d models without a column in %s are left out", sheet.file, len(spare), responses)
+        _log.info("%s: %d models that are not in %s are left out", sheet.file, len(spare), responses)
     return sheet
 
 
