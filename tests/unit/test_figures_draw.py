@@ -468,3 +468,18 @@ def test_claims_that_cannot_be_tested_come_last_and_stay_out_of_the_plot(
     assert "Not shown: 1 claim that cannot be tested" in style.description(figure)
     assert "cannot be tested" in style.description(verdicts.verdicts([records[-1]]))
     assert "None of the 2 claims" in style.description(verdicts.verdicts([records[-1]] * 2))
+
+
+@pytest.mark.parametrize("width", [2.6, 3.5, 5.0, 7.2])
+@pytest.mark.parametrize(
+    "title", ["", "Double", "The published study's simulated double, with a planted truth", "W" * 200]
+)
+def test_the_stamp_of_simulated_data_is_not_clipped(width: float, title: str) -> None:
+    figure = style.sheet(width, 1.0)
+    style.stamp_simulated(figure, title)
+    figure.canvas.draw()
+    [stamp] = figure.texts
+    assert stamp.get_text().startswith("SIMULATED DATA")
+    box = stamp.get_window_extent()
+    assert box.x1 <= figure.bbox.width
+    assert ("Double" in stamp.get_text()) == (title == "Double")

@@ -17,7 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import FT2Font
+from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
@@ -125,6 +127,16 @@ def printable(text: object) -> str:
     return " ".join("".join(out).split())
 
 
+_STAMP: dict[str, Any] = {"fontsize": 6.5, "fontweight": "bold"}
+_LEAST_TITLE = 20  # letters of a title that is cut; a shorter rest is no title
+
+
+def _inches(text: str, fontsize: float, fontweight: str) -> float:
+    """Width of a text in the house font."""
+    path = TextPath((0, 0), text, size=fontsize, prop=FontProperties(weight=fontweight))
+    return float(path.get_extents().width) / 72
+
+
 def stamp_simulated(figure: Figure, title: str) -> Figure:
     """Say on the figure itself that its data are simulated. The sheet grows; the drawing keeps its size."""
     width, height = figure.get_size_inches()
@@ -134,16 +146,18 @@ def stamp_simulated(figure: Figure, title: str) -> Figure:
     if engine is not None:
         engine.set(rect=(0, 0, 1, height / (height + band)))  # type: ignore[call-arg]
     text = "SIMULATED DATA, not real models"
-    if width > COLUMN + 1 and title:
-        text += f"  ({printable(title)[:90]})"
+    name = printable(title)
+    while name and _inches(f"{text}  ({name})", **_STAMP) > 0.97 * width:
+        name = words.shorten_end(name, len(name) - 2) if len(name) > _LEAST_TITLE else ""
+    if name:
+        text += f"  ({name})"
     figure.text(
         0.01,
         1 - 0.35 * band / (height + band),
         text,
         ha="left",
         va="center",
-        fontsize=6.5,
-        fontweight="bold",
+        **_STAMP,
         color="#8A3B00",
         in_layout=False,
     )
