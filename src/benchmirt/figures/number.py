@@ -39,8 +39,13 @@ def _dims_axis(axes: Axes, dims: Floats) -> None:
     axes.set_xlim(dims.min() - 0.4, dims.max() + 0.4)
 
 
-def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]], needed: float) -> NDArray[np.bool_]:
-    """Eigenvalues beside their null distribution; returns which of them are beyond chance, at a p-value of at most `needed`."""
+def _eigen_panel(
+    axes: Axes, rows: Sequence[Mapping[str, Any]], needed: float, *, narrow: bool = False
+) -> NDArray[np.bool_]:
+    """Eigenvalues beside their null distribution; returns which of them are beyond chance, at a p-value of at most `needed`.
+
+    In a narrow panel the p-values stand without ``p =``.
+    """
     dims, value = _column(rows, "dims"), _column(rows, "eigenvalue")
     q95, q99 = _column(rows, "null_q95"), _column(rows, "null_q99")
     middle = _column(rows, "null_mean")
@@ -73,7 +78,7 @@ def _eigen_panel(axes: Axes, rows: Sequence[Mapping[str, Any]], needed: float) -
     axes.set_ylabel("largest eigenvalue left over")
     for d, v, row in zip(dims, value, rows, strict=True):
         axes.annotate(
-            words.probability(row.get("p")),
+            words.probability(row.get("p")).removeprefix("p = " if narrow else ""),
             (d, v),
             xytext=(4, 2.5),
             textcoords="offset points",
@@ -277,8 +282,8 @@ def panel(axes: Axes, number: Mapping[str, Any], name: str) -> None:
     found = number[name]
     rows = sorted(found[_LISTS[name]], key=lambda r: int(r["dims"]))
     if name == "eigen":
-        _eigen_panel(axes, rows, _needed(found))
-        axes.set_title("Left over (grey: chance)", fontsize=7)
+        _eigen_panel(axes, rows, _needed(found), narrow=True)
+        axes.set_title("Left over (grey: chance; numbers: p)", fontsize=7)
     elif name == "heldout":
         _curve(axes, rows, found.get("chosen"), "log loss (less is better)", better="lower", unit="log loss")
         axes.set_title("Lineages never seen", fontsize=7)
