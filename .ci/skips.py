@@ -7,14 +7,30 @@ table below says how to find out. A reason that the table does not know is never
 import os
 import shutil
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
 from pathlib import Path
 
+
+def takes_any_name() -> bool:
+    """Say whether files may have names that are not UTF-8 here."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            (Path(folder) / os.fsdecode(b"\xff")).touch()
+        except OSError:
+            return False
+    return True
+
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("BENCHMIRT_DATA", REPOSITORY.parent / "shared" / "data"))
+SAMPLES = Path(os.environ.get("BENCHMIRT_SAMPLES", REPOSITORY.parent / "shared" / "samples"))
 PRESENT = {
     "no real response tables": (DATA / "korbench" / "responses.csv.gz").is_file(),
+    "no sample files": (SAMPLES / "lm_eval").is_dir(),
+    "the file system takes UTF-8 only": takes_any_name(),
+    "one core only": len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else True,
     "no conda": shutil.which("conda") is not None,
     "no Slurm": shutil.which("sbatch") is not None,
     "could not import 'datasets'": find_spec("datasets") is not None,
