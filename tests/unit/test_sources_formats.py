@@ -420,6 +420,7 @@ def test_trials_and_conditions_of_long_tables(files: Files) -> None:
         ("model,question_id,outcome\na,,1\n", ['row 2, field "id": the row cannot be told which item']),
         ("model,question_id,outcome,reason\na,q,,odd\n", ['row 2, column "reason"', 'found "odd"']),
         ("question_id,a,b\nq,1,0\n", ["a table without columns of models and questions", "kind: table"]),
+        ("model,question_id,outcome,benchmark\na,q,1,b\u202eb\n", ["benchmark holds a character", "U+202E"]),
         ("", ["the file is empty"]),
     ],
 )

@@ -92,7 +92,17 @@ def test_a_changed_file_is_collected_again(workflow: Workflow, collected: tuple[
     assert len(run.rules - {"matrix"}) == 1
 
 
-@pytest.mark.parametrize("module", ["scoring", "sources/safety_eval", "sources/leaderboard", "sources/table"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "scoring",
+        "sources/safety_eval",
+        "sources/repeats",
+        "sources/leaderboard",
+        "sources/inspect_log",
+        "sources/table",
+    ],
+)
 def test_editing_a_reader_collects_only_what_it_reads(
     module: str, workflow: Workflow, collected: tuple[Path, Run]
 ) -> None:
@@ -103,7 +113,7 @@ def test_editing_a_reader_collects_only_what_it_reads(
         rules = workflow.dry(collected[0], *MATRICES).rules
     finally:
         path.write_bytes(text)
-    own = module in ("scoring", "sources/safety_eval")
+    own = module in ("scoring", "sources/safety_eval", "sources/repeats")
     assert rules == ({"collect_safety_0of2", "collect_safety_1of2", "matrix"} if own else set())
 
 
@@ -129,6 +139,39 @@ def test_a_folder_without_models_stops_before_any_job(workflow: Workflow, tmp_pa
     assert run.code != 0
     assert "Traceback" not in run.text
     assert "simulated_results: there is no folder of a model" in run.text
+
+
+# -- files that name their models ---------------------------------------------------------------------------
+
+
+def write_log(folder: Path, model: str, seed: int) -> Path:
+    """Write a log of inspect."""
+    values = np.random.default_rng(seed).choice(["C", "I", "N"], size=8, p=[0.5, 0.4, 0.1])
+    samples = [
+        {"id": number, "epoch": 1, "input": f"simulated {number}", "scores": {"match": {"value": str(value)}}}
+        for number, value in enumerate(values)
+    ]
+    path = folder / "simulated_logs" / f"{seed}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = {"version": 2, "status": "success", "eval": {"task": "popularity", "model": model}}
+    path.write_text(json.dumps({**header, "samples": samples}))
+    return path
+
+
+def test_files_that_name_their_models_are_one_job(workflow: Workflow, tmp_path: Path) -> None:
+    names = ["org/a", "org/b@8", "../c", "d", "e", "f"]
+    for seed, model in enumerate(names):
+        write_log(tmp_path, model, seed)
+    source = {"name": "logs", "kind": "files", "files": "simulated_logs"}
+    write_config(tmp_path, {**CONFIG, "sources": [source]})
+    run = workflow.call(tmp_path, *MATRICES)
+    assert run.code == 0, run.text
+    assert run.rules == {"collect", "matrix"}
+    matrix = pd.read_parquet(tmp_path / "results/matrix/honest/responses.parquet")
+    assert sorted(matrix.columns[1:]) == sorted(names)
+    assert workflow.dry(tmp_path, *MATRICES).jobs == []
+    write_log(tmp_path, "org/new", 9)
+    assert workflow.dry(tmp_path, *MATRICES).rules == {"collect", "matrix"}
 
 
 # -- the twin -----------------------------------------------------------------------------------------------

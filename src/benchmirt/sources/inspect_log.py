@@ -39,7 +39,7 @@ def read(document: Document) -> list[Log]:
     if document.is_archive:
         header, samples = _archive(document)
     else:
-        header, samples = document.value, _inside(document)
+        header, samples = _header(document.value, document.shown, None), _inside(document)
     task, model = (_text_of(header, key, document.shown) for key in ("task", "model"))
     status = header.get("status", "started")
     rows = [_row(sample, header, status) for sample in samples]
@@ -47,6 +47,19 @@ def read(document: Document) -> list[Log]:
     faults = {"score": several_grades(document.shown, names)} if len(names) > 1 else {}
     table = Records(document.shown, task, rows, "sample", kind="inspect", repeat="epoch", faults=faults)
     return [Log(model, table, None if status == "success" else str(status))]
+
+
+def _header(value: Any, shown: str, where: str | None) -> dict[str, Any]:
+    """Return what stands before the samples of a log, if it is that."""
+    if isinstance(value, dict) and isinstance(value.get("eval"), dict):
+        return value
+    raise InputError(
+        "",
+        file=shown,
+        where=where,
+        found=f"a {kind_of(value)}",
+        expected='a log of inspect: an object with the object "eval" in it',
+    )
 
 
 def _archive(document: Document) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
@@ -61,15 +74,7 @@ def _archive(document: Document) -> tuple[dict[str, Any], Iterator[dict[str, Any
             expected="header.json in it",
             todo="Take it out of the folder",
         )
-    header = parsed(archive.read(name), document.shown, name)
-    if not isinstance(header, dict) or not isinstance(header.get("eval"), dict):
-        raise InputError(
-            "",
-            file=document.shown,
-            where=name,
-            found=f"a {kind_of(header)}",
-            expected='an object with "eval" in it',
-        )
+    header = _header(parsed(archive.read(name), document.shown, name), document.shown, name)
 
     def samples() -> Iterator[dict[str, Any]]:
         for member in archive.names:

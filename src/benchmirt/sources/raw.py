@@ -118,8 +118,16 @@ class Items:
             self._rows.setdefault((name, content[place]), (part.number, part.names, options[place], told))
 
     def _check_benchmark(self, part: Part, names: Sequence[str]) -> None:
-        """Stop at a name that an item of another benchmark has."""
+        """Stop at a name that an item of another benchmark has, and at a benchmark that cannot be seen."""
         benchmark = part.benchmark
+        odd = unseen(benchmark)
+        if odd is not None:
+            raise InputError(
+                "the name of the benchmark holds a character that cannot be seen",
+                file=part.table.file,
+                found=f'{code_point(odd)}, in "{benchmark}"',
+                todo="Correct it, or name the benchmark in a scoring rule",
+            )
         for name in names:
             if self._benchmark.setdefault(name, benchmark) != benchmark:
                 raise InputError(
