@@ -220,6 +220,14 @@ def test_wrong_values_name_key_found_and_expected(
     assert "\n" not in text
 
 
+def test_the_schema_knows_the_kinds_of_sources(repository: Path) -> None:
+    schema = json.loads((repository / "workflow/schemas/config.schema.json").read_text())
+    kinds = schema["properties"]["sources"]["items"]["properties"]["kind"]["enum"]
+    assert set(kinds) == {"table", "simulated", *config.RAW, *config.FILES}
+    rules = json.loads((repository / "workflow/schemas/scoring.schema.json").read_text())
+    assert set(rules["properties"]) == {*config.RAW, *config.FORMATS}
+
+
 def test_whole_floats_are_whole_numbers(minimal_config: Make, base: Path) -> None:
     seeds = config.load(minimal_config(fits={"seeds": 3.0}), base).fits["seeds"]
     assert seeds == 3

@@ -437,6 +437,16 @@ def test_details_of_the_leaderboard_are_another_source(files: Files) -> None:
     holds(files.fault(by="files"), ["found details of the Open LLM Leaderboard", "kind: leaderboard"])
 
 
+def test_a_vector_without_names_of_questions_is_refused(files: Files) -> None:
+    """In tinyBenchmarks (#5, #6) a vector whose order alone says what is what gives a plausible number when shuffled."""
+    files.put("m.json", [1, 0, 1, 1])
+    holds(
+        files.fault(by="files"), ["in/m.json: this file has none of the formats that are read: found a list"]
+    )
+    files.put("m.json", {"responses": [1, 0, 1], "subject_id": "m"})
+    holds(files.fault(by="files"), ["found a list; expected an object {QUESTION: OUTCOME}"])
+
+
 # -- several formats ----------------------------------------------------------------------------------------
 
 

@@ -136,7 +136,7 @@ def test_failures_are_missing_with_their_reason(files: Files) -> None:
     assert [cell[2] for cell in cells.values()] == [None, None, None, 1, *[None] * 5]
 
 
-def test_grades_are_kept_until_a_rule_has_a_threshold(files: Files) -> None:
+def test_grades_are_kept_until_a_rule_has_a_threshold(files: Files, caplog: pytest.LogCaptureFixture) -> None:
     """The tool itself turns P into 0.5, and lists and mappings into 0 with a warning; here they are missing."""
     rows = [
         sample(1, 0.65),
@@ -153,6 +153,7 @@ def test_grades_are_kept_until_a_rule_has_a_threshold(files: Files) -> None:
         (None, "unparsed"),
     ]
     assert files.table()["score"].fillna(-1).tolist() == [0.65, 0.5, -1, -1, 1, 0.2]
+    assert "raw: 3 outcomes are missing since their grade is neither 0 nor 1" in caplog.text
     files.declare(
         inspect={
             "benchmark": "arc",

@@ -27,6 +27,7 @@ __all__ = ["collect", "kinds", "read"]
 _log = logging.getLogger(__name__)
 _KNOWN_AS = "doc_hash"
 _LONGEST = 500
+_WAY_OUT = "Write a scoring rule for one of its tasks, fetch its results again, or take its files out"
 
 
 def kinds(kind: str) -> tuple[str, ...]:
@@ -148,7 +149,7 @@ def read(folder: Path, model: str, shown: str, scorer: Scorer, kind: str) -> raw
             file=shown,
             todo="Fetch the samples as well as the totals, or take the folder out",
         )
-    return raw.Found(tables, hashes, unused, runs, _KNOWN_AS, formats <= TELLS_FAILURES)
+    return raw.Found(tables, hashes, unused, runs, _KNOWN_AS, formats <= TELLS_FAILURES, (_WAY_OUT,))
 
 
 @dataclass
@@ -188,7 +189,7 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
         found, told, digest = _read_file(study.base / shown, shown, source.kind)
         for log in told:
             name = _check_model(log.model, log.table)
-            one = models.setdefault(name, _Model(raw.Gathered(name, scorer, items)))
+            one = models.setdefault(name, _Model(raw.Gathered(name, scorer, items, _WAY_OUT)))
             one.files[shown.removeprefix(f"{home}/")] = {"path": shown, "sha256": digest}
             one.formats.add(found)
             if log.run is not None:

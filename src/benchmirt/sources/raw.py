@@ -65,6 +65,8 @@ class Found:
         Field that is the same for rows whose content is the same, if the format has one.
     failures_known
         Whether the format tells a failure from a wrong answer.
+    way_out
+        What to do where no row is scored, if that is something special.
     """
 
     tables: Sequence[Table]
@@ -73,6 +75,7 @@ class Found:
     runs: Mapping[str, str]
     known_as: str | None
     failures_known: bool = True
+    way_out: tuple[str, ...] = ()
 
 
 Read = Callable[[Path, str, str, Scorer], Found]
@@ -202,10 +205,19 @@ class Gathered:
         The rules.
     items
         The items met so far, of all models.
+    way_out
+        What to do where no row is scored.
     """
 
-    def __init__(self, model: str, scorer: Scorer, items: Items) -> None:
+    def __init__(
+        self,
+        model: str,
+        scorer: Scorer,
+        items: Items,
+        way_out: str = "Fetch its results again, or name it in models.exclude",
+    ) -> None:
         self.model = model
+        self._way_out = way_out
         self._scorer = scorer
         self._items = items
         self._rows: list[Repeated] = []
@@ -280,7 +292,7 @@ class Gathered:
                 + "".join(
                     f'; a run of {ascii(task)[1:-1]} called "{run}"' for task, run in [*runs.items()][:3]
                 ),
-                todo="Fetch its results again, or name it in models.exclude",
+                todo=self._way_out,
             )
         content = [text for rows in self._rows for text in rows.content]
         outcome = np.concatenate([rows.grades.outcome for rows in self._rows])
@@ -441,6 +453,12 @@ def check_simulated(files: Iterable[str], shown: str, study: Study) -> bool:
     return bool(made)
 
 
+def _is_grade(one: OneModel) -> NDArray[np.bool_]:
+    """Say of each row whether it has a number between 0 and 1, and no outcome for want of a threshold."""
+    between: NDArray[np.bool_] = (one.score > 0) & (one.score < 1)
+    return between & (one.reason == REASONS.index("unparsed") + 1)
+
+
 def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
     """Log what was found, and what was left aside."""
     missing: dict[str, int] = {}
@@ -460,6 +478,14 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
         observed,
         why or "none",
     )
+    graded = sum(int(_is_grade(one).sum()) for one in models)
+    if graded:
+        _log.warning(
+            "%s: %d outcomes are missing since their grade is neither 0 nor 1; a scoring rule may have a threshold "
+            "(at_least)",
+            source,
+            graded,
+        )
     if unused:
         _log.info(
             "%s: tasks without a scoring rule: %s",
@@ -500,7 +526,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
         shown = f"{home}/{folder}"
         found = read(study.base / home / folder, model, shown, scorer)
         simulated = check_simulated(found.files, shown, study)
-        gathered = Gathered(model, scorer, items)
+        gathered = Gathered(model, scorer, items, *found.way_out)
         for table in found.tables:
             gathered.add(table, found.known_as)
         files = {name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()}
