@@ -43,7 +43,6 @@ from benchmirt.resampling import (
 )
 
 if TYPE_CHECKING:
-    from benchmirt.inference.record import FitRecord
     from benchmirt.matrix import ResponseData
 
 __all__ = ["Number", "run", "write"]
@@ -387,17 +386,18 @@ def residual_eigenvalues(responses: NDArray[np.int8], probability: Floats, count
     return found
 
 
-def _fit(
-    data: ResponseData, dims: int, options: dict[str, Any], start: FitRecord | None = None
-) -> tuple[Intercepts | FitRecord, Floats]:
-    """Fit one data set, from a start if there is one; return the fit and the probabilities."""
+def _fit(data: ResponseData, dims: int, options: dict[str, Any]) -> tuple[Intercepts | Gaussian, Floats]:
+    """Fit one data set from the spectral start; return what to simulate from, and the probabilities.
+
+    Null data are fitted in the same way: from the fit that they come from, weak dimensions would be shut at once.
+    """
     if dims == 0:
         fitted = intercepts(data.responses, data.floor, data.ceiling)
         return fitted, np.broadcast_to(fitted.predict(), data.responses.shape)
     from benchmirt.inference import em
     from benchmirt.likelihood import predict
 
-    record = em.fit(data, dims, start=start, **options)
+    record = em.fit(data, dims, **options)
     p = predict(
         record.theta_mean,
         record.theta_cov,
@@ -407,7 +407,7 @@ def _fit(
         data.floor,
         data.ceiling,
     )
-    return record, np.asarray(p, dtype=np.float64)
+    return Gaussian.of_record(record, data), np.asarray(p, dtype=np.float64)
 
 
 def _eigenvalue_levels(
@@ -423,17 +423,14 @@ def _eigenvalue_levels(
     for k in dims:
         fitted, p = _fit(data, k, options)
         observed = residual_eigenvalues(data.responses, p)
-        # null data come from this fit, so their own fits start from it
-        start = None if isinstance(fitted, Intercepts) else fitted
-        source = fitted if isinstance(fitted, Intercepts) else Gaussian.of_record(fitted, data)
         null: list[list[float]] = []
         reached = 0
         what = f"null eigenvalues with {k} dimension{'s' * (k != 1)}"
         for b in progress(range(replicates), replicates, what):
             found = kept.get(f"eigen/{k}/{b}")
             if found is None:
-                made = null_data(data, source, seed, f"eigenvalue null/{k}/{b}")
-                found = residual_eigenvalues(made.responses, _fit(made, k, options, start)[1]).tolist()
+                made = null_data(data, fitted, seed, f"eigenvalue null/{k}/{b}")
+                found = residual_eigenvalues(made.responses, _fit(made, k, options)[1]).tolist()
                 kept.put(f"eigen/{k}/{b}", found)
             null.append(found)
             reached += found[0] >= observed[0]
