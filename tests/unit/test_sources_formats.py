@@ -13,6 +13,7 @@ from files_fixture import Files, Row, holds, outcomes
 
 from benchmirt import config, sources
 from benchmirt.errors import InputError
+from benchmirt.sources import long_table
 
 
 @pytest.fixture
@@ -279,6 +280,13 @@ def test_evalscope(files: Files) -> None:
     assert files.models() == ["qwen-plus"]
 
 
+def test_evalscope_answers_that_were_not_understood(files: Files) -> None:
+    row = review(1, {"acc": 0.0})
+    row["sample_score"]["score"]["extracted_prediction"] = ""
+    files.put("reviews/m/t.jsonl", [row])
+    assert files.cells(by="files") == {"t__1": (None, "unparsed", 0)}
+
+
 def test_evalscope_has_a_main_score(files: Files) -> None:
     value = {"loose": 1.0, "strict": 0.0}
     files.put("ifeval.jsonl", [review(1, value, "strict"), review(2, value, "loose")])
@@ -501,3 +509,11 @@ def test_simulated_files_must_be_called_so(files: Files) -> None:
     assert files.study(by="files", name="simulated").simulated
     files.collect(by="files", name="simulated")
     assert files.manifests()[0]["simulated"] is True
+
+
+def test_the_table_of_formats_names_every_kind(repository: Path) -> None:
+    text = (repository / "workflow" / "resources" / "FORMATS.md").read_text(encoding="utf-8")
+    named = [line.split("|")[1].strip(" `") for line in text.splitlines() if line.startswith("| `")]
+    assert named[: len(config.FORMATS)] == list(config.FORMATS)
+    for names in long_table.COLUMNS.values():
+        assert all(f"`{name}`" in text for name in names if name != "content_hash")

@@ -290,6 +290,17 @@ def test_the_files_as_they_are(clean: Files, kind: str) -> None:
     assert sorted(read(clean, "files").values()) == [(0, 0), (1, 1)]
 
 
+@pytest.mark.parametrize("kind", MAKERS)
+def test_files_of_other_formats_are_refused(clean: Files, kind: str) -> None:
+    for other, make in MAKERS.items():
+        if other == kind:
+            continue
+        shutil.rmtree(clean.home / "in", ignore_errors=True)
+        fill(clean, make(1.0))
+        with pytest.raises(InputError, match=f"as kind: {kind} says"):
+            read(clean, kind)
+
+
 # -- never another exception --------------------------------------------------------------------------------
 
 

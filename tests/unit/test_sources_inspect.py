@@ -244,6 +244,14 @@ def test_a_cancelled_run_without_samples_has_no_outcome_whatever_its_totals_say(
     holds(files.fault(), ["in/m: this model has no row", 'found 0 rows; a run of arc called "cancelled"'])
 
 
+def test_a_log_without_samples_is_refused_whatever_its_totals_say(files: Files) -> None:
+    files.put("a.json", {**HEADER, "reductions": [{"scorer": "choice", "samples": [{"value": 1.0}]}]})
+    holds(
+        files.fault(by="files"),
+        ["in/a.json: the log holds no samples, only totals. Run it with --log-samples"],
+    )
+
+
 def test_a_run_that_crashed_leaves_its_start_only(files: Files) -> None:
     content = members([sample(1), sample(2, scores={})], {key: HEADER[key] for key in ("version", "eval")})
     del content["header.json"]

@@ -329,6 +329,12 @@ def test_the_kind_says_which_format_is_expected(files: Files) -> None:
     )
 
 
+def test_the_kind_overrides_what_cannot_be_told(files: Files) -> None:
+    files.put("o__m/samples_t.jsonl", [{"doc_id": 0, "acc": 1}, {"doc_id": 1, "acc": 0}])
+    assert "none of the formats that are read" in files.fault()
+    assert outcomes(files.cells("lm-eval")) == [1, 0]
+
+
 def test_models_that_are_left_out(files: Files) -> None:
     for model in ("a", "b", "c"):
         files.put(

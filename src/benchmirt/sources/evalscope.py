@@ -87,5 +87,6 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "scores": scores,
         "asked": same_question(asked or None, None, row.get("target")),
         "response": score.get("prediction"),
+        "extracted": score.get("extracted_prediction"),
         "metadata": sample.get("sample_metadata"),
     }

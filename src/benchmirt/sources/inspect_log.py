@@ -34,7 +34,7 @@ def read(document: Document) -> list[Log]:
     Raises
     ------
     InputError
-        If the log is damaged, or names no task or model; if a sample is no object.
+        If the log is damaged, names no task or model, or has no samples; if a sample is no object.
     """
     if document.is_archive:
         header, samples = _archive(document)
@@ -43,6 +43,12 @@ def read(document: Document) -> list[Log]:
     task, model = (_text_of(header, key, document.shown) for key in ("task", "model"))
     status = header.get("status", "started")
     rows = [_row(sample, header, status) for sample in samples]
+    if not rows and status == "success":
+        raise InputError(
+            "the log holds no samples, only totals",
+            file=document.shown,
+            todo="Run it with --log-samples, or take it out",
+        )
     names = list(dict.fromkeys(name for row in rows for name in row["scores"]))
     faults = {"score": several_grades(document.shown, names)} if len(names) > 1 else {}
     table = Records(document.shown, task, rows, "sample", kind="inspect", repeat="epoch", faults=faults)
