@@ -141,6 +141,13 @@ def test_an_untested_dimension_leaves_claims_untested(tmp_path: Path) -> None:
     record = claims.evaluate("C9", tmp_path, study_of())
     assert record["corrected"]["verdict"] == "cannot test"
     assert "7 lineages are fewer than 8" in record["corrected"]["why"]
+    # with few models there would be no verdict anyway, so the estimate is shown
+    plant(tmp_path, World(models=28, lineages=24))
+    _fail_second(tmp_path, passes=True, why_not="5 lineages are fewer than 8")
+    record = claims.evaluate("C9", tmp_path, study_of())
+    assert record["corrected"]["verdict"] == "exploratory"
+    assert record["corrected"]["estimate"] is not None
+    assert "5 lineages are fewer than 8" in record["corrected"]["why"]
     # a study fitted with one dimension has none to test
     plant(tmp_path, World(passes=(True,)))
     record = claims.evaluate("C13", tmp_path, study_of())

@@ -19,6 +19,7 @@ from benchmirt.claims.verdict import (
     CANNOT_TEST,
     DIFFERS,
     EXPLORATORY,
+    MIN_MODELS,
     NOT_COMPARED,
     REPRODUCED,
     combine,
@@ -84,11 +85,17 @@ def _uncompared(claim: spec.Claim, unlike: str | None) -> str | None:
 
 
 def _gated(part: PartResult, gate: Unavailable, results: Results) -> PartResult:
-    """Return a part whose verdict is settled by the dimension that it rests on, unless another reason goes first."""
+    """Return a part whose verdict is settled by the dimension that it rests on, unless another reason goes first.
+
+    With fewer than 30 models a part whose dimension could not be tested is exploratory, like all others.
+    """
     other = part.blocked
     if other is not None and (other.absent or (gate.verdict == EXPLORATORY and other.verdict == CANNOT_TEST)):
         return part
     models, lineages = results.size()
+    if gate.verdict == CANNOT_TEST and (part.models or models) < MIN_MODELS:
+        # there would be no verdict anyway: what the estimate is can be shown
+        gate = Unavailable(str(gate), EXPLORATORY)
     return replace(part, blocked=gate, models=part.models or models, lineages=part.lineages or lineages)
 
 
