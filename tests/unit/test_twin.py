@@ -127,13 +127,6 @@ def test_everything_says_that_it_is_simulated(collected: tuple[Path, Study, list
     assert '"simulated": true' in (home / "honest" / "summary.json").read_text()
 
 
-def test_the_ready_study_is_valid(repository: Path, tmp_path: Path) -> None:
-    study = config.load(config.read_yaml(repository / "workflow" / "studies" / "twin.yaml"), tmp_path)
-    assert study.simulated
-    assert study.simulate == {"variant": "twin", "scale": 0.1, "models": 100, "seed": 1}
-    assert len(study.sources) == len(RAW)
-
-
 def test_the_simulator_writes_where_the_sources_look() -> None:
     assert list(raw.FOLDERS.values()) == list(RAW.values())
 
