@@ -15,7 +15,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Wedge
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 
 from benchmirt.figures import plane, words
 from benchmirt.figures.store import Abilities, discriminations, grouping, was_fitted
@@ -67,6 +66,8 @@ def density(points: Floats, frame: Frame, bins: int = 48) -> Floats:
     counts, _, _ = np.histogram2d(
         np.clip(points[:, 1], *frame), np.clip(points[:, 0], *frame), bins=bins, range=[frame, frame]
     )
+    from scipy.ndimage import gaussian_filter  # takes a third of a second to import, and few figures need it
+
     return np.asarray(gaussian_filter(counts, 1.6), dtype=float)
 
 
