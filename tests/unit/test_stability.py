@@ -74,7 +74,7 @@ def test_a_killed_job_resumes_with_the_same_answer(tmp_path: Path, monkeypatch: 
     path = tmp_path / "stability.checkpoint.jsonl"
     options = {"splits": 4, "replicates": 3, "null_splits": 2}
     whole = stability.run(data, solution, **options)
-    real, calls = stability._congruences, []
+    real, calls = stability._null_replicate, []
 
     def dies(*arguments: object) -> object:
         calls.append(1)
@@ -82,13 +82,13 @@ def test_a_killed_job_resumes_with_the_same_answer(tmp_path: Path, monkeypatch: 
             raise KeyboardInterrupt
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(stability, "_congruences", dies)
+    monkeypatch.setattr(stability, "_null_replicate", dies)
     with pytest.raises(KeyboardInterrupt):
         stability.run(data, solution, **options, checkpoint=path)
-    monkeypatch.setattr(stability, "_congruences", lambda *a: calls.append(1) or real(*a))
+    monkeypatch.setattr(stability, "_null_replicate", lambda *a: calls.append(1) or real(*a))
     calls.clear()
     resumed = stability.run(data, solution, **options, checkpoint=path)
-    assert len(calls) == 8 - 3  # 2 batches of splits and 2 x 3 null replicates, of which 3 were kept
+    assert len(calls) == 6 - 3  # of 2 x 3 null replicates 3 were kept
     pd.testing.assert_frame_equal(resumed.splits, whole.splits)
     pd.testing.assert_frame_equal(resumed.null, whole.null)
     outputs = [tmp_path / name for name in ("s.json", "s.csv", "n.csv")]
