@@ -241,3 +241,16 @@ def test_few_replicates_pass_at_the_level_that_they_can_reach() -> None:
     assert few.p_needed == pytest.approx(0.05)
     assert few.summary()[0]["passes"] is True
     assert made([0.5], [0.0] * 199, replicates=199).p_needed == 0.01
+
+
+def test_a_lone_general_dimension_is_the_large_one() -> None:
+    """It agrees in shape with the small second dimension more, but lies nearer to the first."""
+    rng = np.random.default_rng(0)
+    large, small = 1.5 + rng.normal(0, 0.8, 500), 0.4 * rng.normal(0, 1, 500)
+    reference = np.column_stack([large, small])
+    lone = small / small.std() + 0.5 * large / large.std()
+    found = Solution(np.zeros((5, 2)), np.column_stack([lone, np.zeros(500)]), np.zeros(500))
+    assert abs(ident.congruence(lone[:, None], reference[:, [1]])[0]) > 0.7
+    _, loadings = stability.onto(found, reference)
+    assert (loadings[:, 1] == 0).all()
+    assert ident.congruence(loadings[:, [0]], reference[:, [0]])[0] > 0.4

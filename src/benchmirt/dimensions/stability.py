@@ -288,9 +288,9 @@ def onto(solution: Solution, reference: Floats, weights: NDArray[Any] | None = N
 
     Returns
     -------
-    Abilities (models, dims) and loadings (items, dims). If r of the dims are left, they are matched to the r
-    dimensions of the reference that they agree with most, and the others are 0: a solution with one dimension,
-    turned into a plane, would else seem to have two.
+    Abilities (models, dims) and loadings (items, dims). If r of the dims are left, they are matched to those r
+    dimensions of the reference that lie nearest (least squares, as in the alignment), and the others are 0: a solution
+    with one dimension, turned into a plane, would else seem to have two.
     """
     size = np.sqrt((solution.a**2).mean(0))
     alive = size > _NOTHING
@@ -300,8 +300,8 @@ def onto(solution: Solution, reference: Floats, weights: NDArray[Any] | None = N
     theta, a = np.zeros_like(solution.theta), np.zeros_like(solution.a)
     if alive.any():
         kept = solution.a[:, alive]
-        table = np.stack([ident.congruence(kept, reference[:, [k]]) for k in range(reference.shape[1])], 1)
-        _, columns = linear_sum_assignment(-np.abs(table))
+        seen = kept if weights is None else kept * np.asarray(weights)[:, None]
+        _, columns = linear_sum_assignment(-np.abs(seen.T @ reference))
         columns = np.sort(columns)
         R = ident.align(kept, reference[:, columns], weights)
         theta[:, columns], a[:, columns] = solution.theta[:, alive] @ R, kept @ R
