@@ -248,7 +248,7 @@ def test_a_lone_general_dimension_is_the_large_one() -> None:
     rng = np.random.default_rng(0)
     large, small = 1.5 + rng.normal(0, 0.8, 500), 0.4 * rng.normal(0, 1, 500)
     reference = np.column_stack([large, small])
-    lone = small / small.std() + 0.5 * large / large.std()
+    lone = small / small.std() + 0.4 * large / large.std()
     found = Solution(np.zeros((5, 2)), np.column_stack([lone, np.zeros(500)]), np.zeros(500))
     assert abs(ident.congruence(lone[:, None], reference[:, [1]])[0]) > 0.7
     _, loadings = stability.onto(found, reference)
