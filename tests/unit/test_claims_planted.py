@@ -553,7 +553,7 @@ def test_counts_are_compared_with_what_was_delivered(tmp_path: Path, planted: Pa
     assert "630 in the matrix, 631 as the sources delivered" in record["corrected"]["why"]
     assert record["as_published"]["verdict"] == "not compared"
     assert record["as_published"]["why"] == "published counts are compared at full size only"
-    record = claims.evaluate("C1", planted, study_of(full=True))
+    record = claims.evaluate("C1", planted, study_of(published_size=True))
     assert record["as_published"]["verdict"] == "differs"
     assert "all items 630 against 34,301" in record["as_published"]["why"]
     assert record["corrected"]["verdict"] == "reproduced"
@@ -596,7 +596,7 @@ def test_only_published_figures_are_compared_and_whose_data_they_are_about_is_to
     published: dict[str, Any], full: bool, expected: tuple[str | None, str], planted: Path
 ) -> None:
     claim = {"id": "M", "statement": "s", "kind": "direction", "published": published, "parts": [REGION]}
-    record = claims.evaluate("M", planted, study_of([claim], full=full))
+    record = claims.evaluate("M", planted, study_of([claim], published_size=full))
     assert (record["published"]["data"], record["as_published"]["verdict"]) == expected
     assert record["as_published"]["estimate"] is not None
     assert record["corrected"]["verdict"] == "reproduced"
