@@ -18,6 +18,7 @@ import xarray as xr
 from benchmirt import config
 from benchmirt.config import Study
 from benchmirt.files import write_csv, write_json, write_parquet
+from benchmirt.identification import follow
 
 ITEM_COLUMNS = (
     "question_id",
@@ -301,6 +302,10 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
                 {
                     "a": (("replicate", "item", "dimension"), refits.astype(np.float32)),
                     "theta": (("replicate", "model", "dimension"), scores.astype(np.float32)),
+                    "T": (
+                        ("replicate", "dimension", "ability"),
+                        np.stack([follow(one, T) for one in refits]),
+                    ),
                     "weights": (("replicate", "model"), np.ones((R, N), dtype=np.int32)),
                 },
                 coords={"model": names, "item": items["question_id"].to_numpy()[index].astype(str)},

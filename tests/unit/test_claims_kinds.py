@@ -16,6 +16,7 @@ from benchmirt import claims, resampling
 from benchmirt.claims import correlation, count, direction, intervals
 from benchmirt.claims.contrast import nearer
 from benchmirt.claims.inputs import Results, Unavailable
+from benchmirt.identification import follow
 
 # -- counts -------------------------------------------------------------------------------------------------
 
@@ -405,9 +406,12 @@ def test_axes_turn_with_the_refits(tmp_path: Path) -> None:
     turns = np.array([[[np.cos(x), np.sin(x)], [-np.sin(x), np.cos(x)]] for x in angles])
     path.unlink()
     turned = np.einsum("jk,rkl->rjl", fit.a, turns)
-    data.assign(a=(data["a"].dims, turned.astype(np.float32))).to_netcdf(path, engine="h5netcdf")
+    followed = np.stack([follow(one, fit.T) for one in turned])
+    data.assign(a=(data["a"].dims, turned.astype(np.float32)), T=(data["T"].dims, followed)).to_netcdf(
+        path, engine="h5netcdf"
+    )
     results = Results(tmp_path, study_of())
-    axes = results.refit_axes
+    axes = results.bootstrap.T
     assert np.linalg.norm(axes, axis=1) == pytest.approx(1.0)
     # the middle refit is hardly turned; all others have its axes, turned as they are
     middle = len(angles) // 2

@@ -170,7 +170,7 @@ class _Abilities:
 
     def calibrations(self, ability: Ability) -> Floats:
         """Abilities from each refit, shape (R, n)."""
-        axes = self.results.refit_axes[:, :, ability.index]
+        axes = self.results.bootstrap.T[:, :, ability.index]
         return ability.sign * np.einsum("rnk,rk->rn", self.refits, axes)
 
     def _same(self, ability: Ability) -> None:

@@ -227,7 +227,7 @@ def axis_of(fit: Consensus, ability: Ability) -> Floats:
 
 def axes_of(results: Results, ability: Ability) -> Floats:
     """Return the axis of an ability in each refit, shape (R, 1, K)."""
-    return ability.sign * results.refit_axes[:, None, :, ability.index]
+    return ability.sign * results.bootstrap.T[:, None, :, ability.index]
 
 
 def between(value: float, reach: tuple[float, float], limit: float) -> Bounds:

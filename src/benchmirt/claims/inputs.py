@@ -145,7 +145,8 @@ class Bootstrap:
     theta
         Abilities in the canonical frame, shape (R, N, K).
     T
-        Axes of the abilities, shape (R, K, K), if the refits come with them.
+        Axes of the abilities in each refit, as columns, shape (R, K, K): the display rotation, repeated from where the
+        consensus has it, so that the axes move with the models that happen to be drawn. NaN where there is none.
     scale
         By how much deviations of refits must be stretched to stand for those of other models
         (:func:`benchmirt.resampling.stretch`): 2 where a fifth of the lineages was left out (a delete-d jackknife;
@@ -156,7 +157,7 @@ class Bootstrap:
     items: pd.Index
     a: NDArray[np.float32]
     theta: Floats
-    T: Floats | None
+    T: Floats
     scale: float
 
 
@@ -391,27 +392,13 @@ class Results:
             items=_names(data, "item"),
             a=a if good.all() else a[good],
             theta=theta if good.all() else theta[good],
-            T=_array(data, "T", "replicate", "dimension", "ability")[good] if "T" in data else None,
+            T=_array(data, "T", "replicate", "dimension", "ability")[good],
             scale=self._stretch(_names(data, "model"), _array(data, "weights", "replicate", "model")[good]),
         )
 
     def _stretch(self, models: pd.Index, weights: Floats) -> float:
         """Return by how much deviations of refits must be stretched, from the weights (R, N) of their models."""
         return stretch(weights[:, order_of(models, self.models()["model"])], self.lineage())
-
-    @cached_property
-    def refit_axes(self) -> Floats:
-        """Axes of the abilities in each refit, as columns, shape (R, K, K).
-
-        The display rotation of the consensus, repeated from where the consensus has it, so that the axes move with
-        the models that happen to be drawn. NaN where there is none.
-        """
-        if self.bootstrap.T is not None:
-            return self.bootstrap.T
-        from benchmirt.identification import follow
-
-        T = self.consensus("corrected").T
-        return np.stack([follow(a, T) for a in self.bootstrap.a])
 
     # -- published figures ----------------------------------------------------------------------------------
 
