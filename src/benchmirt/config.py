@@ -176,6 +176,11 @@ class Study:
                 return source
         raise KeyError(name)
 
+    def takes(self, model: str) -> bool:
+        """Say whether a model takes part, by ``models.include`` and ``models.exclude``."""
+        include = self.models["include"]
+        return model not in self.models["exclude"] and (not include or model in include)
+
     def files(self, source: str) -> dict[str, str]:
         """Return the tables of a source; see :meth:`Source.files`."""
         return self.source(source).files(self.results)

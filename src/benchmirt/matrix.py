@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt import outcomes, provenance
-from benchmirt.config import RAW, Study
+from benchmirt.config import Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes, write_csv, write_json, write_parquet
 from benchmirt.ids import lookalike, natural, slug
@@ -571,7 +571,11 @@ def _model_table(
     """Add slugs, lineages, counts and what is kept."""
     table = models.copy()
     names = list(table["model"])
-    known = [*names, *_not_collected(study)] if study.models["include"] or study.models["exclude"] else names
+    known = (
+        [*names, *_not_collected(study, origins)]
+        if study.models["include"] or study.models["exclude"]
+        else names
+    )
     for section in ("include", "exclude"):
         for name in study.models[section]:
             if name not in known:
@@ -618,9 +622,11 @@ def _model_table(
     return _with_reasons(table, reason, _MODEL_COLUMNS)
 
 
-def _not_collected(study: Study) -> list[str]:
-    """Return the models that raw sources have and that models.include and models.exclude leave out."""
-    return [model for source in study.sources if source.kind in RAW for model in all_models(source, study)]
+def _not_collected(study: Study, origins: Sequence[_Origin]) -> list[str]:
+    """Return the models that sources have, those among them that models.include and models.exclude leave out."""
+    told = [manifest.get("models_left_out", []) for origin in origins for manifest in origin.manifests[:1]]
+    by_folder = [all_models(source, study) for source in study.sources if source.by_model]
+    return [model for models in (*told, *by_folder) for model in models]
 
 
 def _drop_duplicates(table: pd.DataFrame, reason: list[str | None]) -> None:

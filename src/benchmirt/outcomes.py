@@ -61,11 +61,13 @@ REASONS = (
     "timeout",
     "conflict",
     "excluded",
+    "no_threshold",
+    "errored",
 )
-"""Why an outcome is missing."""
+"""Why an outcome is missing; `no_threshold`: there is a grade, and no rule says from which grade on it is a 1."""
 
-FAILURES = ("empty", "truncated", "unparsed", "judge_failed", "timeout")
-"""The reasons that mean: the model was run, and grading it failed."""
+FAILURES = ("empty", "truncated", "unparsed", "judge_failed", "timeout", "errored")
+"""The reasons that mean: the model was run, and running or grading it failed."""
 
 ITEM_FACTS = {
     "question_id": "str",

@@ -5,10 +5,10 @@ what a failure to grade counted as in the published study, and what else a row t
 is known here.
 
 A number between 0 and 1 is a grade: it becomes an outcome where the rule gives a threshold (``at_least``), and
-where it does not, the outcome is missing and the number is kept as the score.
+where it does not, the outcome is missing (``no_threshold``) and the number is kept as the score.
 
 What a field that must be a truth value may hold: ``1``, ``1.0``, ``"1"``, ``"1.0"``, ``true``, ``"True"`` and
-the same of zero. Anything else is no zero: the outcome is missing, as ``unparsed``.
+the same of zero. Anything else is no zero: another number is missing as ``no_threshold``, the rest as ``unparsed``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "load"]
 
 _SCHEMA = Path("workflow", "schemas", "scoring.schema.json")
 _TRUTH: dict[Any, int] = {1: 1, "1": 1, "1.0": 1, "True": 1, 0: 0, "0": 0, "0.0": 0, "False": 0}
-_NOTHING, _UNREADABLE = -1, -2
+_NOTHING, _UNREADABLE, _GRADE = -1, -2, -3
 _OPEN, _CLOSE = "<think>", "</think>"
 _CODE = {reason: number for number, reason in enumerate(REASONS, start=1)}
 FACTS = (
@@ -380,6 +380,7 @@ class Rule:
         reason = np.zeros(part.size, dtype=np.uint8)
         reason[code == _NOTHING] = _CODE[self.failure["reason"]]
         reason[code == _UNREADABLE] = _CODE["unparsed"]
+        reason[code == _GRADE] = _CODE["no_threshold"]
         graded = code >= 0
         flags = part.column(self.failure["flag"]) if self.failure["flag"] else None
         if flags is not None:
@@ -488,7 +489,7 @@ _Reader = Callable[["Part"], "tuple[NDArray[np.int8], NDArray[np.float64]]"]
 
 
 def _grader(one: Mapping[str, Any]) -> _Reader:
-    """Return what reads the field that decides: codes (1, 0, -1 nothing, -2 unreadable) and raw numbers.
+    """Return what reads the field that decides: codes (1, 0, -1 nothing, -2 unreadable, -3 a grade) and raw numbers.
 
     Raises
     ------
@@ -556,7 +557,8 @@ def _truths(
     score = np.where(code >= 0, code, np.nan).astype(np.float64)
     for place in np.flatnonzero(code == _UNREADABLE):
         number = _number(column[place])
-        score[place] = np.nan if number is None else number
+        if number is not None:
+            code[place], score[place] = _GRADE, number
     if not desired:
         code = np.where(code >= 0, 1 - code, code).astype(np.int8)
     return code, score

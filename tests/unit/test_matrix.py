@@ -346,8 +346,8 @@ def test_facts_of_several_sources_complete_each_other(build: Build) -> None:
 @pytest.fixture
 def failing(tmp_path: Path, minimal_config: Make) -> tuple[Path, config.Study]:
     """Write a source in which each reason occurs, on a plain and on an inverted item; all have a third."""
-    text = "question_id," + ",".join(f"m{n}" for n in range(10)) + "\n"
-    text += "".join(f"{item}," + ",".join("1" if n < 5 else "0" for n in range(10)) + "\n" for item in "pwx")
+    text = "question_id," + ",".join(f"m{n}" for n in range(12)) + "\n"
+    text += "".join(f"{item}," + ",".join("1" if n < 5 else "0" for n in range(12)) + "\n" for item in "pwx")
     (tmp_path / "t.csv").write_text(text)
     columns = {
         "inverted": {"column": "question_id", "pattern": "w", "value": True},
@@ -400,12 +400,12 @@ def test_coverage_counts_by_reason(failing: tuple[Path, config.Study], tmp_path:
         matrix.build([shard], study, policy, tmp_path / policy)
         coverage = pd.read_csv(tmp_path / policy / "coverage.csv")
         matrix.coverage_schema().validate(coverage)
-        assert len(coverage) == 3 * 10
+        assert len(coverage) == 3 * 12
         missing = coverage.groupby("model", sort=False)[list(outcomes.REASONS)].sum()
         for number, reason in enumerate(outcomes.REASONS, start=1):
             filled = policy == "published" and reason in outcomes.FAILURES
             assert missing.loc[f"m{number}", reason] == (0 if filled else 2)
-        assert missing.to_numpy().sum() == 2 * (8 - (len(outcomes.FAILURES) if policy == "published" else 0))
+        assert missing.to_numpy().sum() == 2 * (10 - (len(outcomes.FAILURES) if policy == "published" else 0))
 
 
 def test_the_summary_counts(build: Build) -> None:

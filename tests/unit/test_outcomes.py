@@ -17,7 +17,7 @@ def made() -> outcomes.Outcomes:
     outcome = generator.integers(0, 2, (4, 5)).astype(np.int8)
     reason = np.zeros((4, 5), dtype=np.uint8)
     for number in range(1, len(outcomes.REASONS) + 1):
-        place = divmod(2 * number, 5)
+        place = divmod(2 * number - 1, 5)
         outcome[place], reason[place] = -1, number
     items = pd.DataFrame({name: pd.Series([None] * 4, dtype="str") for name in outcomes.ITEM_FACTS})
     items["question_id"] = pd.Series([f"q{number}" for number in range(4)], dtype="str")

@@ -128,7 +128,7 @@ ODD = [
 def test_anything_else_is_missing_and_never_zero(leaderboard: Scorer, value: Any) -> None:
     for task, (field, _) in TASKS.items():
         cell = one(leaderboard, task, {"doc_id": 12, field: value})
-        assert cell == (None, "unparsed", 0)
+        assert cell == (None, "no_threshold" if value in (2, -1, 0.5, 1e-9) else "unparsed", 0)
 
 
 @given(
@@ -301,7 +301,8 @@ def test_failures_count_as_published_or_are_missing(safety: Scorer, benchmark: s
     assert one(safety, task, {**row, "response": "<think>on and on"}) == (None, "truncated", published)
     for odd in ("neither", 3, ["refusal"], {"a": 1}):
         cell = one(safety, task, with_value({**row, "response": "text"}, field, odd))
-        assert cell == (None, "unparsed", published), odd
+        number = odd == 3 and field == "analysis.correct"
+        assert cell == (None, "no_threshold" if number else "unparsed", published), odd
     if benchmark not in PARSED:
         good = (
             0.2 if field == "response_score" else "compliance" if field == "response_refusal" else "unharmful"
@@ -512,7 +513,7 @@ def test_a_grade_without_a_threshold_is_kept_and_missing(tmp_path: Path, value: 
     grades = part.rule.grade(part)
     assert (grades.outcome.tolist(), grades.published.tolist()) == ([-1], [-1])
     assert grades.score.tolist() == [value]
-    assert REASONS[grades.reason[0] - 1] == "unparsed"
+    assert REASONS[grades.reason[0] - 1] == "no_threshold"
 
 
 def test_what_a_file_says_itself_comes_first(tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ def test_helm_grades_that_are_none(files: Files) -> None:
         instance("id2", None),
         {**instance("id3"), "stats": [stat("exact_match", 0.0, 0)]},
     )
-    assert [cell[:2] for cell in files.cells(by="files").values()] == [(None, "unparsed")] * 3
+    why = ["no_threshold", "unparsed", "unparsed"]
+    assert [cell[:2] for cell in files.cells(by="files").values()] == [(None, one) for one in why]
 
 
 def test_helm_other_scenarios_need_a_rule(files: Files) -> None:
@@ -141,7 +142,7 @@ def test_olmo_eval(files: Files, flat: bool) -> None:
     assert files.cells(by="files") == {
         "arc__0": (1, None, 1),
         "arc__1": (0, None, 0),
-        "arc__2": (None, "unparsed", None),
+        "arc__2": (None, "no_threshold", None),
         "arc__3": (None, "empty", 1),
     }
     assert files.models() == ["org__m"]
@@ -219,8 +220,8 @@ def test_every_eval_ever(files: Files) -> None:
     assert files.cells(by="files", model="org/m") == {
         "b__b_1": (1, None, 1),
         "b__b_2": (0, None, 0),
-        "b__b_3": (None, "unparsed", None),
-        "b__b_4": (None, "not_run", None),
+        "b__b_3": (None, "no_threshold", None),
+        "b__b_4": (None, "errored", None),
         "b__b_5": (None, "conflict", None),
         "b__b_6": (1, None, 1),
         "b__b_7": (None, "judge_failed", None),
@@ -273,7 +274,7 @@ def test_evalscope(files: Files) -> None:
     assert files.cells(by="files") == {
         "gsm8k_main__3": (1, None, 1),
         "gsm8k_main__1": (0, None, 0),
-        "gsm8k_main__2": (None, "unparsed", None),
+        "gsm8k_main__2": (None, "no_threshold", None),
         "gsm8k_main__4": (None, "judge_failed", None),
         "gsm8k_main__5": (None, "empty", 0),
     }
@@ -318,7 +319,7 @@ def test_py_irt(files: Files) -> None:
     assert outcomes(files.cells(by="files", model="pedro")) == [1, 0, 1, 1]
     assert files.cells(by="files", model="ken") == {
         "q1": (None, "conflict", None),
-        "q2": (None, "unparsed", None),
+        "q2": (None, "no_threshold", None),
         "q3": (None, "unparsed", None),
         "q4": (0, None, 0),
     }
@@ -397,7 +398,7 @@ def test_scores_of_long_tables(files: Files) -> None:
         "t.csv", "subject_id,item_id,response\na,1,0.65\na,2,1e0\na,3,nan\na,4,yes\na,5,1e999\na,6,false\n"
     )
     assert [cell[:2] for cell in files.cells(by="files").values()] == [
-        (None, "unparsed"),
+        (None, "no_threshold"),
         (1, None),
         *[(None, "unparsed")] * 3,
         (0, None),

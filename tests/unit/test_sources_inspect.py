@@ -129,7 +129,7 @@ def test_failures_are_missing_with_their_reason(files: Files) -> None:
     files.put("m/log.json", log(*rows))
     cells = files.cells()
     assert reasons(cells) == [
-        *("not_run", "truncated", "timeout", None, "judge_failed", "empty", "not_run", "judge_failed"),
+        *("errored", "truncated", "timeout", None, "judge_failed", "empty", "errored", "judge_failed"),
         "judge_failed",
     ]
     assert outcomes(cells) == [None, None, None, 1, *[None] * 5]
@@ -148,9 +148,10 @@ def test_grades_are_kept_until_a_rule_has_a_threshold(files: Files, caplog: pyte
     ]
     files.put("m/log.json", log(*rows))
     assert [cell[:2] for cell in files.cells().values()] == [
-        *[(None, "unparsed")] * 4,
+        *[(None, "no_threshold")] * 2,
+        *[(None, "unparsed")] * 2,
         (1, None),
-        (None, "unparsed"),
+        (None, "no_threshold"),
     ]
     assert files.table()["score"].fillna(-1).tolist() == [0.65, 0.5, -1, -1, 1, 0.2]
     assert "raw: 3 outcomes are missing since their grade is neither 0 nor 1" in caplog.text

@@ -112,7 +112,10 @@ def test_failures_are_missing_and_never_zero(files: Files) -> None:
     files.put(NAME, rows)
     cells = files.cells()
     assert outcomes(cells) == [None] * 8
-    assert reasons(cells) == ["unparsed", "empty", "truncated", *["unparsed"] * 5]
+    assert reasons(cells) == [
+        *("unparsed", "empty", "truncated", "unparsed", "unparsed"),
+        *("no_threshold", "unparsed", "no_threshold"),
+    ]
     assert [cell[2] for cell in cells.values()] == [0, 0, 0, *[None] * 5]  # what the harness itself counted
     assert files.table()["score"].tolist()[5] == 0.5
 
@@ -344,3 +347,58 @@ def test_models_that_are_left_out(files: Files) -> None:
     matrix.build(files.collect(), study, "honest", files.home / "m")
     table = pd.read_parquet(files.home / "m" / "models.parquet").set_index("model")
     assert table["kept"].to_dict() == {"a": False, "b": True, "c": True}
+
+
+@pytest.mark.parametrize("chosen", [{"exclude": ["bad"]}, {"include": ["b", "c"]}])
+def test_models_that_are_left_out_are_not_read(files: Files, chosen: dict[str, list[str]]) -> None:
+    """A damaged folder of an excluded model stops nothing, and its name is known all the same."""
+    for model in ("b", "c"):
+        files.put(
+            f"{model}/samples_gsm8k_{DATE}.jsonl", [generated(k, int(ord(model) + k) % 2) for k in range(4)]
+        )
+    files.put("bad/samples_gsm8k.jsonl", b"{damaged")
+    shards = files.collect(models=chosen)
+    assert files.models() == ["b", "c"]
+    study = files.study(filter={"min_observed": 1}, models=chosen)
+    matrix.build(shards, study, "honest", files.home / "m")
+    with pytest.raises(InputError, match=r'models\.exclude.*found "bda"\. Did you mean "bad"\?'):
+        matrix.build(shards, files.study(models={"exclude": ["bda"]}), "honest", files.home / "n")
+
+
+def test_models_of_files_that_name_them_are_left_out_before_they_are_graded(files: Files) -> None:
+    """Nothing of the excluded model can be scored, which is a fault where it takes part."""
+    for model, task in (("b", "gsm8k"), ("c", "gsm8k"), ("org/bad", "unknown")):
+        files.put(
+            f"results_{model[0]}.json",
+            {
+                "configs": {},
+                "results": {},
+                "model_name": model,
+                "samples": {task: [generated(k, int(ord(model[0]) + k) % 2) for k in range(4)]},
+            },
+        )
+    files.declare(
+        lm_eval={
+            "benchmark": "gsm8k",
+            "tasks": "gsm8k",
+            "question_id": "g_{doc_id}",
+            "one": {"field": "score", "is": True},
+        }
+    )
+    (files.home / "only.yaml").write_text((files.home / "own.yaml").read_text())
+    source = {"name": "raw", "kind": "lm-eval", "files": "in", "scoring": ["only.yaml"]}
+    small = {"study": "s", "sources": [source], "claims": {"file": []}, "fits": {"dims": 1, "max_dims": 1}}
+
+    def study(**models: list[str]) -> config.Study:
+        return config.load({**small, "models": models, "filter": {"min_observed": 1}}, files.home)
+
+    with pytest.raises(InputError, match="no row that a scoring rule scores"):
+        sources.collect(study().sources[0], study(), files.out)
+    out = study(exclude=["org/bad"])
+    shard = sources.collect(out.sources[0], out, files.out)[0]
+    assert files.models() == ["b", "c"]
+    matrix.build([shard], out, "honest", files.home / "m")
+    with pytest.raises(InputError, match=r'Did you mean "org/bad"\?'):
+        matrix.build([shard], study(exclude=["org/bat"]), "honest", files.home / "n")
+    with pytest.raises(InputError, match="leave no model of this source"):
+        sources.collect(out.sources[0], study(include=["x"]), files.home / "o")

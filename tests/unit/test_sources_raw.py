@@ -240,7 +240,9 @@ def test_mixed_numbers_and_gaps_in_one_column(raw: Raw) -> None:
     raw.details(
         "o__m", "bbh_navigate", [bbh_row(0, 1.0), bbh_row(1, None), bbh_row(2, float("nan")), bbh_row(3, 0.5)]
     )
-    assert list(raw.cells().values()) == [(1, None, 1)] + [(None, "unparsed", 0)] * 3
+    assert list(raw.cells().values()) == [
+        *((1, None, 1), (None, "unparsed", 0), (None, "unparsed", 0), (None, "no_threshold", 0))
+    ]
 
 
 def test_the_run_called_latest_counts_or_else_the_newest(raw: Raw) -> None:

@@ -125,8 +125,8 @@ def test_results_of_the_harness_with_samples_in_them(files: Files) -> None:
 INSPECT = {
     "arc_qwen.json": ("ollama/qwen2.5:0.5b", "100", None),
     "class-eval.eval": ("openai/gpt-5-nano", "11111", None),
-    "cvebench_sample_error.json": ("anthropic/claude-opus-4-6", ".", "not_run"),
-    "cyse2_fraction_score.json": ("mistral/mistral-large-latest", ".", "unparsed"),
+    "cvebench_sample_error.json": ("anthropic/claude-opus-4-6", ".", "errored"),
+    "cyse2_fraction_score.json": ("mistral/mistral-large-latest", ".", "no_threshold"),
     "log_message_deduplication.eval": ("hardcoded/hardcoded", "0", None),
     "mmlu-summary-choices.eval": ("openai/gpt-4o", "0", None),
     "popularity_scored.eval": ("openai/gpt-4o-mini", "1111110011", None),

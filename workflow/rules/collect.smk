@@ -116,6 +116,7 @@ rule collect:
     params:
         source=lambda w: w.source,
         batch="",
+        models=lambda w: chosen_models(w.source),
         options=lambda w: STUDY.source(w.source).options,
         fingerprint=lambda w: code_of("collect", *sources.modules_of(STUDY.source(w.source).kind)),
     script:

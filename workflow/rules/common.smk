@@ -85,6 +85,12 @@ def outcomes(*beside):
     ]
 
 
+def chosen_models(source):
+    """What says which models of a source are collected, where only its files name them; None for other sources."""
+    named = STUDY.source(source).kind in studies.FILES
+    return [STUDY.models["include"], STUDY.models["exclude"]] if named else None
+
+
 def one_of(names):
     """Regular expression that matches the given names and nothing else."""
     return "|".join(map(re.escape, names)) or "(?!)"

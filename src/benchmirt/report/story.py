@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmirt.claims.verdict import MIN_MODELS, MIN_NULLS, is_trial
 from benchmirt.figures import words
+from benchmirt.outcomes import FAILURES
 from benchmirt.report.gather import Findings
 
 ORDER = ("reproduced", "not reproduced", "inconclusive", "exploratory", "cannot test")
@@ -83,7 +84,7 @@ def data(found: Findings) -> list[str]:
 
 
 _NOT_RUN = ("not_run", "excluded")
-_UNREADABLE = ("empty", "truncated", "unparsed", "judge_failed", "timeout")
+_UNREADABLE = FAILURES
 
 
 def _gaps(found: Findings) -> str:
@@ -100,7 +101,8 @@ def _gaps(found: Findings) -> str:
     reasons = {
         "not run": total(*_NOT_RUN),
         "failed or could not be read": total(*_UNREADABLE),
-        "told differently by two sources": total("conflict"),
+        "told differently by two files or about another question": total("conflict"),
+        "graded without a threshold": total("no_threshold"),
     }
     told = {reason: n for reason, n in reasons.items() if n}
     why = ": " + words.listing([f"{words.count(n)} {reason}" for reason, n in told.items()]) if told else ""

@@ -292,6 +292,8 @@ _REASONS = {
     "timeout": "timed out",
     "conflict": "sources disagree",
     "excluded": "excluded",
+    "no_threshold": "graded, but no threshold",
+    "errored": "run crashed",
 }
 
 

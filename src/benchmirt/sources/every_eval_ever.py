@@ -69,7 +69,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     choices = choices if isinstance(choices, list) and choices else None
     missing = None
     if row.get("error"):
-        missing = "not_run"
+        missing = "errored"
     elif len(sides) == 2 and sides[0] != sides[1]:
         missing = "conflict"
     return {

@@ -7,8 +7,10 @@ Either a folder per model, whose name is the model's, or files that name their m
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmirt.config import FORMATS, Source, Study
 from benchmirt.errors import InputError
@@ -171,24 +173,28 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
     source
         A source of a kind in :data:`benchmirt.config.FILES`, with ``files``.
     study
-        The study; paths are relative to its base.
+        The study; paths are relative to its base. Models that it leaves out are not graded.
     out_dir
         The folder of the source's outcomes.
 
     Raises
     ------
     InputError
-        If a file is damaged, of no known format, or does not name its model.
+        If a file is damaged, of no known format, or does not name its model; if no model is left.
     """
     home = source.files(study.results)["files"]
     scorer = raw.rules(source, study, kinds(source.kind))
     items = raw.Items()
     models: dict[str, _Model] = {}
+    left_out: set[str] = set()
     names = tree(study.base / home, home)
     for shown in progress(names, len(names), f"{source.name}: files"):
         found, told, digest = _read_file(study.base / shown, shown, source.kind)
         for log in told:
             name = _check_model(log.model, log.table)
+            if not study.takes(name):
+                left_out.add(name)
+                continue
             one = models.setdefault(name, _Model(raw.Gathered(name, scorer, items, _WAY_OUT)))
             one.files[shown.removeprefix(f"{home}/")] = {"path": shown, "sha256": digest}
             one.formats.add(found)
@@ -199,21 +205,27 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
                 one.gathered.add(log.table, _KNOWN_AS)
             else:
                 one.unused.append(log.table.task)
+    if left_out and not models:
+        raise InputError(
+            "models.include and models.exclude leave no model of this source",
+            file=home,
+            found=f"{len(left_out)} models, such as {min(left_out)}",
+        )
     if not models:
         raise InputError(
             "no file in here holds outcomes of single questions",
             file=home,
             todo="Fetch the samples as well as the totals",
         )
-    done = [_finish(models[name], home, source, study, scorer) for name in sorted(models)]
+    manifest = {**raw.manifest_of(source, scorer), "models_left_out": sorted(left_out)}
+    done = [_finish(models[name], home, study, manifest) for name in sorted(models)]
     return raw.write(source, study, {"shard0": done}, items, Path(out_dir))
 
 
-def _finish(one: _Model, home: str, source: Source, study: Study, scorer: Scorer) -> OneModel:
+def _finish(one: _Model, home: str, study: Study, manifest: Mapping[str, Any]) -> OneModel:
     """Return the outcomes of one model."""
     paths = [file["path"] for file in one.files.values()]
     shown = paths[0] if len(paths) == 1 else f"{home}/{next(iter(one.files))}"
-    manifest = raw.manifest_of(source, scorer)
     known = one.formats <= TELLS_FAILURES
     simulated = raw.check_simulated(paths, shown, study)
     return one.gathered.finish(

@@ -174,8 +174,7 @@ def all_models(source: Source, study: Study) -> dict[str, str]:
 def model_folders(source: Source, study: Study) -> dict[str, str]:
     """Return the models of a raw source that take part, and the name of each one's folder.
 
-    Models that ``models.exclude`` names, or that ``models.include`` leaves out, are not collected at all, where the
-    format has a fixed place for each model.
+    Models that ``models.exclude`` names, or that ``models.include`` leaves out, are not collected at all.
 
     Raises
     ------
@@ -183,14 +182,7 @@ def model_folders(source: Source, study: Study) -> dict[str, str]:
         If there is no model, or two folders hold one.
     """
     found = all_models(source, study)
-    if source.kind in FILES:
-        return found  # the matrix leaves models out, as it does with tables
-    include, exclude = set(study.models["include"]), set(study.models["exclude"])
-    kept = {
-        model: folder
-        for model, folder in found.items()
-        if model not in exclude and (not include or model in include)
-    }
+    kept = {model: folder for model, folder in found.items() if study.takes(model)}
     if not kept:
         raise InputError(
             "models.include and models.exclude leave no model of this source",

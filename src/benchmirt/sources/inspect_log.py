@@ -3,7 +3,7 @@
 A log names its model and task. A sample has a score per scorer; ``C`` and ``I`` stand for right and wrong, ``P`` for
 partly right, ``N`` for no answer, and scores may be numbers, lists or mappings as well.
 
-An errored sample was not run, whatever score it may have; one that hit a limit and has no score was cut off; one
+An errored sample has no outcome, whatever score it may have; one that hit a limit and has no score was cut off; one
 without a score in a log that did not end well was not run. What the log's own totals and reductions say is not used:
 they average over epochs, and count errors as wrong.
 """
@@ -149,7 +149,7 @@ def _missing(
     if header.get("invalidated") is True:
         return "excluded"
     if sample.get("error"):
-        return "not_run"
+        return "errored"
     if scores:
         return None
     limit = sample.get("limit")

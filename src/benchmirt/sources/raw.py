@@ -453,12 +453,6 @@ def check_simulated(files: Iterable[str], shown: str, study: Study) -> bool:
     return bool(made)
 
 
-def _is_grade(one: OneModel) -> NDArray[np.bool_]:
-    """Say of each row whether it has a number between 0 and 1, and no outcome for want of a threshold."""
-    between: NDArray[np.bool_] = (one.score > 0) & (one.score < 1)
-    return between & (one.reason == REASONS.index("unparsed") + 1)
-
-
 def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
     """Log what was found, and what was left aside."""
     missing: dict[str, int] = {}
@@ -478,7 +472,7 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
         observed,
         why or "none",
     )
-    graded = sum(int(_is_grade(one).sum()) for one in models)
+    graded = missing["no_threshold"]
     if graded:
         _log.warning(
             "%s: %d outcomes are missing since their grade is neither 0 nor 1; a scoring rule may have a threshold "

@@ -27,7 +27,7 @@ from benchmirt.scoring import Grades, Part
 __all__ = ["Repeated", "reduce"]
 
 _CONFLICT = REASONS.index("conflict") + 1
-_UNPARSED = REASONS.index("unparsed") + 1
+_NO_THRESHOLD = REASONS.index("no_threshold") + 1
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def _grade(part: Part, grades: Grades, place: int) -> float | None:
     score, outcome = float(grades.score[place]), int(grades.outcome[place])
     if outcome >= 0:
         return score if part.rule.graded else float(outcome)
-    # without a threshold of its own a fraction is missing as unparsed, and just that is a grade for the mean
-    fraction = grades.reason[place] == _UNPARSED and 0.0 < score < 1.0
+    # without a threshold of its own a fraction is missing as no_threshold, and just that is a grade for the mean
+    fraction = grades.reason[place] == _NO_THRESHOLD and 0.0 < score < 1.0
     return score if fraction and part.rule.one.get("is") is True else None
 
 
