@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POLICIES",
+    "Merged",
     "ResponseData",
     "build",
     "coverage_schema",
     "from_arrays",
     "item_table_schema",
     "load",
+    "merge",
     "model_table_schema",
     "select",
 ]
@@ -289,6 +291,57 @@ def _one_row_each(items: pd.DataFrame, shards: Sequence[Path]) -> tuple[pd.DataF
     keys = zip(items["benchmark"].tolist(), map(natural, items["question_id"].tolist()), strict=True)
     order = [place for place, _ in sorted(enumerate(keys), key=lambda one: one[1])]
     return items.iloc[order].reset_index(drop=True), asked
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The outcomes of all sources, unfiltered: J items, N models.
+
+    Attributes
+    ----------
+    items, models
+        A row of facts each (:data:`benchmirt.outcomes.ITEM_FACTS`, :data:`benchmirt.outcomes.MODEL_FACTS`).
+    outcomes
+        int8 of shape (J, N): 1, 0, or -1 where missing.
+    simulated
+        Whether a source says that it is simulated.
+    sources
+        Name, files and hashes of each.
+    """
+
+    items: pd.DataFrame
+    models: pd.DataFrame
+    outcomes: NDArray[np.int8]
+    simulated: bool
+    sources: list[dict[str, Any]]
+
+
+def merge(outcome_files: Sequence[str | Path], policy: Policy) -> Merged:
+    """Merge shards and apply a policy; nothing is filtered.
+
+    Parameters
+    ----------
+    outcome_files
+        ``shard{n}.parquet`` files, or folders of them, as in :func:`build`.
+    policy
+        ``published`` or ``honest``.
+
+    Raises
+    ------
+    InputError
+        If sources disagree about an outcome or a fact.
+    """
+    origins = _origins([Path(shard) for shard in outcome_files])
+    items = _merge_facts(origins, "items", "question_id")
+    models = _merge_facts(origins, "models", "model")
+    values, _, _ = _merge_outcomes(origins, items["question_id"], models["model"], policy)
+    return Merged(
+        items=items,
+        models=models,
+        outcomes=values,
+        simulated=any(manifest.get("simulated") for origin in origins for manifest in origin.manifests),
+        sources=[_described(origin) for origin in origins if origin.manifests],
+    )
 
 
 def build(
