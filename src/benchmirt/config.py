@@ -30,6 +30,7 @@ from benchmirt.strict_yaml import read_mapping
 __all__ = [
     "FILES",
     "FORMATS",
+    "PLACES",
     "RAW",
     "Source",
     "Study",
@@ -61,6 +62,9 @@ FORMATS = ("lm-eval", "inspect", "helm", "olmo-eval", "every-eval-ever", "evalsc
 FILES = ("files", *FORMATS)
 """The same and ``files``, whose formats are told by what is in them."""
 
+PLACES = ("responses", "items", "models", "folder", "files")
+"""Keys of sources that take a path, or a data set of the hub in its place."""
+
 _TYPES = {
     "object": "a mapping (key: value)",
     "array": "a list",
@@ -91,6 +95,17 @@ class Source:
     options: dict[str, Any]
 
     @property
+    def fetched(self) -> dict[str, dict[str, Any]]:
+        """What comes from the hub: the key of the path that it stands for -> the data set."""
+        return {role: self.options[role] for role in PLACES if isinstance(self.options.get(role), dict)}
+
+    def _place(self, role: str, results: str) -> str:
+        """Return the path of a file or a folder: as it was given, or the folder that it is fetched into."""
+        if role in self.fetched:
+            return f"{results}/fetched/{self.name}/{role}"
+        return str(self.options[role])
+
+    @property
     def by_model(self) -> bool:
         """Whether the source is a folder with one folder per model."""
         return self.kind in RAW or (self.kind in FILES and "folder" in self.options)
@@ -104,17 +119,19 @@ class Source:
         ----------
         results
             The results folder; simulated tables stand in its ``sources/{name}/``, simulated raw files in its
-            ``sources/``.
+            ``sources/``, and what comes from the hub is a folder in its ``fetched/{name}/``.
         """
         if self.kind in RAW:
-            folder = self.options.get("folder", f"{results}/sources/{RAW[self.kind]}")
+            simulated = f"{results}/sources/{RAW[self.kind]}"
+            folder = self._place("folder", results) if "folder" in self.options else simulated
             return {"folder": folder.rstrip("/") or "/", "models": self.options["models"]}
         if self.kind in FILES:
             role = "folder" if self.by_model else "files"
-            return {role: self.options[role].rstrip("/") or "/", "models": self.options["models"]}
+            return {role: self._place(role, results).rstrip("/") or "/", "models": self.options["models"]}
         if self.kind == "simulated":
             return {role: f"{results}/sources/{self.name}/{name}" for role, name in _SIMULATED.items()}
-        return {role: self.options[role] for role in ("responses", "items", "models") if role in self.options}
+        roles = ("responses", "items", "models")
+        return {role: self._place(role, results) for role in roles if role in self.options}
 
 
 @dataclass(frozen=True)
@@ -143,6 +160,8 @@ class Study:
         Hash of `raw` without the results folder.
     simulate
         What the simulated double holds, or None: arguments of :func:`benchmirt.simulate.raw.twin`.
+    hub
+        How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
     """
 
     name: str
@@ -162,6 +181,7 @@ class Study:
     root: Path = field(compare=False)
     config_sha256: str
     simulate: dict[str, Any] | None = None
+    hub: dict[str, Any] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -216,6 +236,10 @@ def _resolve(schema: Mapping[str, Any], whole: Mapping[str, Any], value: object)
     reference = merged.pop("$ref", None)
     if reference is not None:
         merged = {**_resolve(whole["$defs"][reference.rpartition("/")[2]], whole, value), **merged}
+    for branch in merged.get("anyOf", []) if isinstance(value, Mapping) else []:
+        part = _resolve(branch, whole, value)
+        if part.get("type") == "object":
+            merged = {**part, **merged}
     for branch in merged.pop("allOf", []):
         kind = branch["if"]["properties"]["kind"]["const"]
         if isinstance(value, Mapping) and value.get("kind") == kind:
@@ -348,8 +372,28 @@ def _sentences(error: Any, whole: Mapping[str, Any], origin: str) -> Iterator[In
     elif kind == "uniqueItems":
         twice = sorted({str(entry) for entry in value if value.count(entry) > 1})
         yield fault("the list names an entry twice", found=", ".join(twice), todo="Remove one of them")
+    elif kind == "anyOf" and isinstance(value, Mapping) and (inside := _of_mapping(error)):
+        for one in inside:
+            yield from _sentences(one, whole, origin)
     else:  # a pattern or alternatives: the schema says in words what it wants
         yield fault("", found=_shown(value), expected=error.schema["$comment"])
+
+
+def _of_mapping(error: Any) -> list[Any]:
+    """Return what is wrong with a mapping where it may be a mapping or something else; nothing if it may be none."""
+    branches: dict[int, list[Any]] = {}
+    for one in error.context:
+        branches.setdefault(one.relative_schema_path[0], []).append(one)
+    fits = [
+        found
+        for found in branches.values()
+        if not any(one.validator == "type" and one.absolute_path == error.absolute_path for one in found)
+    ]
+    told = len(fits) == 1 and all(one.validator in _SIMPLE or "$comment" in one.schema for one in fits[0])
+    return fits[0] if told else []
+
+
+_SIMPLE = frozenset({"additionalProperties", "required", "type", "minLength", "minItems", "uniqueItems"})
 
 
 _BOUNDS = {
@@ -463,10 +507,11 @@ def _check(
 
 def _is_simulated(source: Mapping[str, Any]) -> bool:
     """Say whether a source is simulated: by its kind, for want of a folder, or by the folder's name."""
-    if source["kind"] in RAW:
-        return "folder" not in source or "simulated" in Path(source["folder"]).name
-    if source["kind"] in FILES:
-        return "simulated" in Path(source.get("folder", source.get("files", ""))).name
+    if source["kind"] in (*RAW, *FILES):
+        place = source.get("folder", source.get("files"))
+        if place is None:
+            return source["kind"] in RAW
+        return "simulated" in Path(place["hub"] if isinstance(place, Mapping) else place).name
     return bool(source["kind"] == "simulated")
 
 
@@ -585,7 +630,7 @@ def _check_raw(
                 todo="folder: DIR where each model has its folder in it, files: PATH where the files name the models",
             )
             return
-        if folder is None:
+        if folder is None and not isinstance(source["files"], Mapping):
             full = base / source["files"]
             kind: Literal["file", "folder"] = "folder" if full.is_dir() else "file"
             yield from _unreadable(source["files"], full, kind, f"{where}.files", origin, check_files)
@@ -596,7 +641,7 @@ def _check_raw(
             where=f"{where}.folder",
             todo="Name the folder that holds one folder per model, or add simulate: to have it made",
         )
-    if folder is not None:
+    if folder is not None and not isinstance(folder, Mapping):
         yield from _unreadable(folder, base / folder, "folder", f"{where}.folder", origin, check_files)
     for key in ("models", "scoring"):
         for path in [source[key]] if isinstance(source[key], str) else source[key]:
@@ -673,7 +718,7 @@ def _check_meaning(
                     todo=f"Add {needs}: FILE, or remove {key}",
                 )
         for role in ("responses", "items", "models"):
-            if role in source:
+            if role in source and not isinstance(source[role], Mapping):
                 full = base / source[role]
                 yield from _unreadable(source[role], full, "file", f"{where}.{role}", origin, check_files)
     for policy in ("published", "honest"):
@@ -778,6 +823,7 @@ def load(
         root=home,
         config_sha256=hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest(),
         simulate=raw["simulate"],
+        hub=raw["hub"],
     )
     claims_table(study, origin=origin)
     return study

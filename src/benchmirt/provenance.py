@@ -27,10 +27,11 @@ __all__ = [
 
 _PACKAGE = "benchmirt"
 _HOME = Path(__file__).resolve().parent
-# What these decide is words or speed, or reaches a rule as its params: editing them makes no result stale.
+# What these decide is words or speed, or reaches a rule as its params: editing them makes no result stale. What hub
+# fetches is told by its revision and proved by its hash.
 _SILENT = frozenset(
     f"{_PACKAGE}.{name}"
-    for name in ("config", "errors", "launch", "logs", "paths", "progress", "strict_yaml")
+    for name in ("config", "errors", "hub", "launch", "logs", "paths", "progress", "strict_yaml")
 )
 _PACKAGES = ("arviz", "jax", "jaxlib", "numpy", "numpyro", "pandas", "scipy", "snakemake", "xarray")
 

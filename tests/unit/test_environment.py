@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-CONDA_NAMES = {"snakemake-minimal": "snakemake"}
+CONDA_NAMES = {"snakemake-minimal": "snakemake", "huggingface_hub": "huggingface-hub"}
 
 
 def pins(python: str) -> dict[str, str]:

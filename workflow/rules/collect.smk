@@ -1,9 +1,11 @@
 """Collect: every source becomes the same outcome table.
 
-in    the files that the configuration names, or nothing where a source is simulated
+in    the files that the configuration names, data sets of the hub, or nothing where a source is simulated
 out   <results>/outcomes/{source}/, or a folder in it for each job of a source of raw files: shards (model, question_id,
       outcome, reason, ...), one manifest per model, and the source's items and models
-steps simulate        writes a source of kind `simulated` as the tables that a user would have, and its truth elsewhere
+steps fetch           brings what the configuration names of the hub into <results>/fetched/{source}/, on the machine
+                      that runs the workflow, since compute nodes often have no network
+      simulate        writes a source of kind `simulated` as the tables that a user would have, and its truth elsewhere
       simulate_raw    writes the raw files of the simulated double, a folder per model, in the upstream formats
       simulate_truth  writes what was planted in them; a rule of its own, so that nothing depends on it
       collect         reads one table, or files that name their models, strictly, and says for each missing outcome why
@@ -11,6 +13,31 @@ steps simulate        writes a source of kind `simulated` as the tables that a u
       collect_*       the same of a folder per model: a job for about 25 models, a shard for each (or for a job,
                       beyond 100)
 """
+
+
+rule fetch:
+    output:
+        folder=directory("<results>/fetched/{source}/{role}"),
+        record="<results>/fetched/{source}/{role}.json",
+    log:
+        "<logs>/fetch/{source}.{role}.log",
+    benchmark:
+        "<benchmarks>/fetch/{source}.{role}.tsv"
+    wildcard_constraints:
+        source=one_of(source.name for source in STUDY.sources if source.fetched),
+        role=one_of(studies.PLACES),
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        downloads=1,
+    params:
+        data_set=lambda w: STUDY.source(w.source).fetched[w.role],
+        fingerprint=code_of("fetch"),
+    script:
+        "../../scripts/fetch.py"
 
 
 rule simulate:

@@ -6,7 +6,8 @@ A model has its own shard up to :data:`ONE_A_SHARD` models of a source; beyond, 
 :data:`MODELS_A_JOB` of them. Which shard follows from the model's name alone, and so does the job, which
 collects about :data:`MODELS_A_JOB` models: a new model leaves the files of all others as they are.
 
-A source whose files name the models themselves is one job with one shard.
+A source whose files name the models themselves is one job with one shard, and one that is fetched from the hub is one
+job as well.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = [
     "all_models",
     "batches",
     "details",
+    "jobs_of",
     "model_folders",
     "plan",
     "result_files",
@@ -39,6 +41,7 @@ __all__ = [
 
 ONE_A_SHARD = 100
 MODELS_A_JOB = 25
+_WHOLE = "whole"
 _LATEST = "latest"
 _DETAILS = "-details"
 _RESULTS = re.compile(r"(?:simulated_)?(?:all\.json|results\.[^/]+)")
@@ -102,6 +105,17 @@ def batches(models: Sequence[str]) -> dict[str, dict[str, list[str]]]:
         job = f"{part}of{1 << bits}"
         jobs.setdefault(job, {}).setdefault(shard, []).append(model)
     return {job: dict(sorted(jobs[job].items())) for job in sorted(jobs, key=natural)}
+
+
+def jobs_of(source: Source, models: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Divide the models of a source into jobs and shards; what is fetched is one job.
+
+    Which models a fetched folder holds is not known when the workflow is parsed, so the job must not depend on them.
+    """
+    jobs = batches(models)
+    if not source.fetched:
+        return jobs
+    return {_WHOLE: {shard: own for shards in jobs.values() for shard, own in shards.items()}}
 
 
 # -- folders ------------------------------------------------------------------------------------------------
@@ -317,7 +331,7 @@ def tree(path: Path, shown: str) -> list[str]:
 
 def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -> list[str]:
     """Return the raw files of some models, or the folder that is made for all of them."""
-    if "folder" not in source.options:
+    if source.fetched or "folder" not in source.options:
         return [folder]
     paths: list[str] = []
     for model, name in models.items():
@@ -366,6 +380,10 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
         return [Batch(name="", models=(), shards=("shard0",), inputs=tuple(given.values()))]
     tables = [os.path.relpath(study.resource(path), study.base or ".") for path in source.options["scoring"]]
     tables.append(os.path.relpath(study.resource(given["models"]), study.base or "."))
+    if source.fetched and results is not None:  # what is fetched need not be there yet
+        name = _WHOLE if source.by_model else ""
+        place = given["folder" if source.by_model else "files"]
+        return [Batch(name=name, models=(), shards=(), inputs=(place, *tables))]
     if not source.by_model:
         files = tree(study.base / given["files"], given["files"])
         if results is not None:
@@ -373,7 +391,7 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
         return [Batch(name="", models=(), shards=("shard0",), inputs=(*files, *tables))]
     folders = model_folders(source, study)
     jobs = []
-    for name, shards in batches(list(folders)).items():
+    for name, shards in jobs_of(source, list(folders)).items():
         own = sorted(model for models in shards.values() for model in models)
         files = _inputs(source, study, given["folder"], {model: folders[model] for model in own})
         if results is not None:

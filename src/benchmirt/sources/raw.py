@@ -28,7 +28,7 @@ from benchmirt.outcomes import ITEM_FACTS, REASONS, OneModel
 from benchmirt.progress import progress
 from benchmirt.scoring import Part, Rule, Scorer, Table
 from benchmirt.sources.facts import Facts, model_facts, strings
-from benchmirt.sources.folders import Batch, batches, model_folders
+from benchmirt.sources.folders import Batch, jobs_of, model_folders
 from benchmirt.sources.reading import read_sheet
 from benchmirt.sources.repeats import Repeated, reduce
 
@@ -530,7 +530,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
         )
     shards = {
         shard: [done[model] for model in members]
-        for shard, members in batches(list(folders))[batch.name].items()
+        for shard, members in jobs_of(source, list(folders))[batch.name].items()
     }
     return write(source, study, shards, items, Path(out_dir) / batch.name)
 

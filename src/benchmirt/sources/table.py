@@ -36,6 +36,7 @@ from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_of
 from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS, Outcomes
 from benchmirt.sources.facts import Facts, model_facts, strings
+from benchmirt.sources.fetched import table_in
 from benchmirt.sources.reading import Sheet, batches, check_header, check_names, read_sheet, rows
 
 if TYPE_CHECKING:
@@ -70,11 +71,12 @@ def read(source: Source, study: Study) -> Outcomes:
         If a file is missing, damaged or of another format; if a cell is not 1, 0 or empty; if ids or columns
         are met twice; if the three files do not name the same items and models; if a fact has the wrong type.
     """
-    files = source.files(study.results)
-    paths = {role: study.base / name for role, name in files.items()}
     id_column = source.options.get("columns", {}).get("question_id", "question_id")
     name_column = source.options.get("model_columns", {}).get("model", "model")
-    wide = _responses(paths["responses"], files["responses"], id_column, name_column)
+    prefix = source.options.get("prefix", "")
+    files = _files(source, study, id_column, name_column, prefix)
+    paths = {role: study.base / name for role, name in files.items()}
+    wide = _responses(paths["responses"], files["responses"], id_column, name_column, prefix)
     models, items, cells = wide.models, wide.items, wide.cells
     numbers = [1] * len(items) if wide.turned else wide.numbers
     _log.info("%s: %d items, %d models", files["responses"], len(items), len(models))
@@ -126,6 +128,23 @@ def read(source: Source, study: Study) -> Outcomes:
     )
 
 
+def _files(source: Source, study: Study, id_column: str, name_column: str, prefix: str) -> dict[str, str]:
+    """Return the source's files; a fetched one is found by its header.
+
+    Raises
+    ------
+    InputError
+        If no fetched table has the header, or several have.
+    """
+    keys = {"responses": [id_column, name_column], "items": [id_column], "models": [name_column]}
+    return {
+        role: table_in(study.base / name, name, keys[role], prefix if role == "responses" else "")
+        if role in source.fetched
+        else name
+        for role, name in source.files(study.results).items()
+    }
+
+
 # -- the responses ------------------------------------------------------------------------------------------
 
 
@@ -161,15 +180,15 @@ class _Wide:
         return f'row 1, column "{(self.models if role == "models" else self.items)[place]}"'
 
 
-def _responses(path: Path, file: str, id_column: str, name_column: str) -> _Wide:
-    """Read the response table, whichever way round it is."""
+def _responses(path: Path, file: str, id_column: str, name_column: str, prefix: str) -> _Wide:
+    """Read the response table, whichever way round it is; with a prefix, only the columns that begin with it."""
     parts: list[NDArray[np.uint8]] = []
     names: list[str] = []
     numbers: list[int] = []
     reader = _parquet_rows if path.name.endswith(".parquet") else _csv_rows
     columns: tuple[str, ...] = ()
     key = id_column
-    for part in reader(path, file, id_column, name_column):
+    for part in reader(path, file, id_column, name_column, prefix):
         key, columns = part.key, part.columns
         names += part.names
         numbers += part.numbers
@@ -203,17 +222,22 @@ class _Part:
     cells: NDArray[np.uint8]
 
 
-def _csv_rows(path: Path, file: str, id_column: str, name_column: str) -> Iterator[_Part]:
+def _csv_rows(path: Path, file: str, id_column: str, name_column: str, prefix: str) -> Iterator[_Part]:
     """Yield parts of a CSV table; 255 is missing (as int8: -1)."""
     content = rows(path, file)
     _, header = next(content)
+    kept = _kept(header, file, id_column, prefix) if prefix else None
+    if kept is not None:
+        header = [header[index] for index in kept]
     key = _key_of(header, file, id_column, name_column)
     place = header.index(key)
-    columns = tuple(name for name in header if name != key)
+    columns = tuple(name.removeprefix(prefix) for name in header if name != key)
     items: list[str] = []
     numbers: list[int] = []
     cells = bytearray()
     for number, fields in content:
+        if kept is not None:
+            fields = [fields[index] for index in kept]
         items.append(fields.pop(place))
         numbers.append(number)
         try:
@@ -225,11 +249,15 @@ def _csv_rows(path: Path, file: str, id_column: str, name_column: str) -> Iterat
     yield _Part(key, columns, items, numbers, array)
 
 
-def _parquet_rows(path: Path, file: str, id_column: str, name_column: str) -> Iterator[_Part]:
+def _parquet_rows(path: Path, file: str, id_column: str, name_column: str, prefix: str) -> Iterator[_Part]:
     """Yield parts of a Parquet table; 255 is missing (as int8: -1)."""
     done = 0
     key = id_column
+    kept: list[int] = []
     for batch in batches(path, file):
+        if prefix:
+            kept = kept or _kept(batch.schema.names, file, id_column, prefix)
+            batch = batch.select(kept)
         header = list(batch.schema.names)
         if done == 0:
             key = _key_of(header, file, id_column, name_column)
@@ -242,7 +270,30 @@ def _parquet_rows(path: Path, file: str, id_column: str, name_column: str) -> It
             cells[:, index] = _parquet_cells(column, file, name, items, done)
         numbers = list(range(done + 1, done + len(items) + 1))
         done += len(items)
-        yield _Part(key, columns, items, numbers, cells)
+        yield _Part(key, tuple(name.removeprefix(prefix) for name in columns), items, numbers, cells)
+
+
+def _kept(header: Sequence[str], file: str, id_column: str, prefix: str) -> list[int]:
+    """Return the places of the ids and of the columns that begin with a prefix, and say in the log what is left out.
+
+    Raises
+    ------
+    InputError
+        If no column begins so.
+    """
+    kept = [place for place, name in enumerate(header) if name == id_column or name.startswith(prefix)]
+    if not any(header[place] != id_column for place in kept):
+        raise InputError(
+            f'no column begins with "{prefix}"',
+            file=file,
+            where="row 1",
+            found=", ".join(header[:5]) + (", ..." if len(header) > 5 else ""),
+            todo="Correct prefix: in the source, or remove it if columns are called as the models are",
+        )
+    aside = [name or "one without a name" for place, name in enumerate(header) if place not in kept]
+    if aside:
+        _log.info("%s: %d columns are no models: %s", file, len(aside), ", ".join(aside[:10]))
+    return kept
 
 
 def _parquet_ids(column: pa.Array, file: str, name: str, before: int) -> list[str]:
