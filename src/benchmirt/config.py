@@ -148,7 +148,7 @@ class Study:
         The results folder as given, without ``.`` and double slashes.
     sources
         In the order of the configuration.
-    models, filter, fits, dimensions, claims, report
+    models, joining, filter, fits, dimensions, claims, report
         The sections, defaults filled.
     published_size
         Whether the sources hold the published study complete, so that counts are compared with the published ones.
@@ -170,6 +170,7 @@ class Study:
     results: str
     sources: tuple[Source, ...]
     models: dict[str, Any]
+    joining: dict[str, Any]
     filter: dict[str, Any]
     fits: dict[str, Any]
     dimensions: dict[str, Any]
@@ -812,6 +813,7 @@ def load(
             for source in raw["sources"]
         ),
         models=raw["models"],
+        joining=raw["joining"],
         filter=raw["filter"],
         fits=raw["fits"],
         dimensions=raw["dimensions"],

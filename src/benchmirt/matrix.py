@@ -12,7 +12,7 @@ import functools
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,12 +20,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmirt import outcomes, provenance
+from benchmirt import joining, missingness, outcomes, provenance
 from benchmirt.config import Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes, write_csv, write_json, write_parquet
 from benchmirt.ids import lookalike, natural, slug
-from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS
+from benchmirt.joining import KEEP, MISS, MOVE, Lookup, Plan
+from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS, Block
 from benchmirt.sources.folders import all_models
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ __all__ = [
 Policy = Literal["published", "honest"]
 POLICIES: tuple[Policy, ...] = ("published", "honest")
 _log = logging.getLogger(__name__)
+_NOT_RUN, _CONFLICT, _EXCLUDED = (REASONS.index(reason) + 1 for reason in ("not_run", "conflict", "excluded"))
 _APART = (
     "If the two are different questions, name them apart in one of the sources; if they are the same one, give both "
     "sources the same benchmark: NAME or the same benchmark in their items files"
@@ -192,15 +194,17 @@ class _Origin:
         A row per item and model.
     manifests
         One per model.
-    asked
-        Item -> hash of the question that counts, where models were asked different ones.
     """
 
     shards: list[Path]
     item_facts: pd.DataFrame
     model_facts: pd.DataFrame
     manifests: list[dict[str, Any]]
-    asked: dict[str, int]
+
+    @property
+    def name(self) -> str:
+        """The name of the source."""
+        return str(self.manifests[0]["source"]) if self.manifests else str(self.shards[0].parent.name)
 
     @property
     def is_table(self) -> bool:
@@ -247,50 +251,45 @@ def _origins(paths: Sequence[Path]) -> list[_Origin]:
                 "this folder is incomplete", file=home, todo="Delete it, and its models are collected again"
             )
         name = manifests[0]["source"] if manifests else str(home)
-        jobs.setdefault(name, []).append(_Origin(shards, items, models, manifests, {}))
+        jobs.setdefault(name, []).append(_Origin(shards, items, models, manifests))
     return [_merged(own) for own in jobs.values()]
 
 
 def _merged(jobs: Sequence[_Origin]) -> _Origin:
-    """Put the jobs of one source together."""
+    """Put the jobs of one source together; items have a row per content."""
     items = pd.concat([job.item_facts for job in jobs], ignore_index=True)
     models = pd.concat([job.model_facts for job in jobs], ignore_index=True)
     shards = [shard for job in jobs for shard in job.shards]
     manifests = [manifest for job in jobs for manifest in job.manifests]
-    asked: dict[str, int] = {}
     if not jobs[0].is_table:
-        items, asked = _one_row_each(items, shards)
+        items = items.drop_duplicates(["question_id", "content_hash", "scorer"], ignore_index=True)
+        items = items.iloc[_sorted(items)].reset_index(drop=True)
         models = models.sort_values("model", kind="stable", ignore_index=True)
-    return _Origin(shards, items, models, manifests, asked)
+    return _Origin(shards, items, models, manifests)
 
 
-def _one_row_each(items: pd.DataFrame, shards: Sequence[Path]) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Merge the facts of a source's jobs; where models were asked different questions, the commonest counts.
-
-    Returns
-    -------
-    DataFrame
-        A row per item, sorted by benchmark and name.
-    dict
-        Item -> hash of the question that counts, for items with several.
-    """
-    items = items.drop_duplicates(["question_id", "content_hash"], ignore_index=True)
-    several = items.loc[items["question_id"].duplicated(keep=False)]
-    asked: dict[str, int] = {}
-    if len(several):
-        counts: dict[tuple[str, int], int] = {}
-        for shard in shards:
-            for pair, number in outcomes.contents(shard, set(several["question_id"])).items():
-                counts[pair] = counts.get(pair, 0) + number
-        for (name, content), number in sorted(counts.items()):
-            if name not in asked or number > counts[name, asked[name]]:
-                asked[name] = content
-        own = [0 if text is None else int(text, 16) for text in several["content_hash"].replace(np.nan, None)]
-        lost = [asked[name] != content for name, content in zip(several["question_id"], own, strict=True)]
-        items = items.drop(index=several.index[lost])
+def _sorted(items: pd.DataFrame) -> list[int]:
+    """Return the places of items by benchmark and name."""
     keys = zip(items["benchmark"].tolist(), map(natural, items["question_id"].tolist()), strict=True)
-    order = [place for place, _ in sorted(enumerate(keys), key=lambda one: one[1])]
-    return items.iloc[order].reset_index(drop=True), asked
+    return [place for place, _ in sorted(enumerate(keys), key=lambda one: one[1])]
+
+
+def _refuse_mixed_scorers(origins: Sequence[_Origin]) -> None:
+    """Stop at an item whose outcomes were graded in two ways: they would differ by the scorer, not by the model."""
+    graded: dict[str, tuple[str, str]] = {}
+    for origin in origins:
+        known = origin.item_facts[["question_id", "scorer"]].dropna().drop_duplicates()
+        for item, scorer in zip(known["question_id"], known["scorer"], strict=True):
+            before, file = graded.setdefault(item, (scorer, origin.file("items")))
+            if before != scorer:
+                raise InputError(
+                    f'"{item}" was graded in two ways, and outcomes of two scorers are no one item',
+                    file=origin.file("items"),
+                    found=scorer,
+                    expected=f"{before}, as in {file}",
+                    todo="Grade both by the same scoring rule and version, and collect them again, or name the "
+                    "items apart (question_id)",
+                )
 
 
 @dataclass(frozen=True)
@@ -316,7 +315,9 @@ class Merged:
     sources: list[dict[str, Any]]
 
 
-def merge(outcome_files: Sequence[str | Path], policy: Policy) -> Merged:
+def merge(
+    outcome_files: Sequence[str | Path], policy: Policy, settings: Mapping[str, str] = joining.DEFAULTS
+) -> Merged:
     """Merge shards and apply a policy; nothing is filtered.
 
     Parameters
@@ -325,23 +326,80 @@ def merge(outcome_files: Sequence[str | Path], policy: Policy) -> Merged:
         ``shard{n}.parquet`` files, or folders of them, as in :func:`build`.
     policy
         ``published`` or ``honest``.
+    settings
+        Section ``joining`` of the configuration.
 
     Raises
     ------
     InputError
-        If sources disagree about an outcome or a fact.
+        If sources disagree about an outcome or a fact, or an item was graded by two scorers.
     """
-    origins = _origins([Path(shard) for shard in outcome_files])
-    items = _merge_facts(origins, "items", "question_id")
-    models = _merge_facts(origins, "models", "model")
-    values, _, _ = _merge_outcomes(origins, items["question_id"], models["model"], policy)
+    joint = _joint(outcome_files, policy, settings)
     return Merged(
-        items=items,
-        models=models,
-        outcomes=values,
-        simulated=any(manifest.get("simulated") for origin in origins for manifest in origin.manifests),
-        sources=[_described(origin) for origin in origins if origin.manifests],
+        items=joint.items,
+        models=joint.models,
+        outcomes=joint.values,
+        simulated=any(manifest.get("simulated") for one in joint.origins for manifest in one.manifests),
+        sources=[_described(origin) for origin in joint.origins if origin.manifests],
     )
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Outcomes of all sources, joined by name and content.
+
+    Attributes
+    ----------
+    origins
+        The sources, with one row of facts per item.
+    items, models
+        Facts, merged.
+    values, reasons
+        (J, N) outcomes, and reasons as in :class:`benchmirt.outcomes.Outcomes`.
+    filled
+        Failures that the policy filled.
+    conflicts
+        The table of conflicts.
+    aliases
+        Items whose outcomes belong to another item.
+    """
+
+    origins: list[_Origin]
+    items: pd.DataFrame
+    models: pd.DataFrame
+    values: NDArray[np.int8]
+    reasons: NDArray[np.uint8]
+    filled: int
+    conflicts: pd.DataFrame
+    aliases: Mapping[str, str]
+
+
+def _joint(outcome_files: Sequence[str | Path], policy: Policy, settings: Mapping[str, str]) -> _Joint:
+    """Read, join and merge the outcomes of all sources."""
+    origins = _origins([Path(shard) for shard in outcome_files])
+    _refuse_mixed_scorers(origins)
+    models = _merge_facts(origins, "models", "model")
+    place = {name: number for number, name in enumerate(models["model"])}
+    facts, shards = [origin.item_facts for origin in origins], [origin.shards for origin in origins]
+    plan = joining.plan(facts, shards, place, settings if policy == "honest" else joining.BY_NAME)
+    origins = [replace(origin, item_facts=own) for origin, own in zip(origins, plan.facts, strict=True)]
+    items = _merge_facts(origins, "items", "question_id")
+    merger = _Merger(origins, items, models, plan, settings["repeated_runs"])
+    values, reasons = merger.merged()
+    filled = np.zeros((), dtype=bool)
+    if policy == "published":
+        filled = (values < 0) & (merger.filling >= 0)
+        values[filled] = merger.filling[filled]
+        reasons[filled] = 0
+    conflicts = joining.table(merger.conflicts)
+    _tell_conflicts(conflicts, policy)
+    return _Joint(origins, items, models, values, reasons, int(filled.sum()), conflicts, plan.aliases)
+
+
+def _tell_conflicts(conflicts: pd.DataFrame, policy: Policy) -> None:
+    """Log how many outcomes are contested, by kind."""
+    for one in joining.counts(conflicts):
+        _log.warning("%s: %s, %d outcomes: %s", policy, one["kind"], one["outcomes"], one["done"])
 
 
 def build(
@@ -355,36 +413,35 @@ def build(
         ``shard{n}.parquet`` files, or folders of them, in the order of the study's sources; the tables of
         facts and the manifests are read from beside each.
     study
-        Its ``models`` and ``filter`` are used.
+        Its ``models``, ``joining`` and ``filter`` are used.
     policy
         ``published`` or ``honest``.
     out_dir
-        The folder for ``responses.parquet``, ``items.parquet``, ``models.parquet``, ``coverage.csv`` and
-        ``summary.json``.
+        The folder for ``responses.parquet``, ``items.parquet``, ``models.parquet``, ``coverage.csv``,
+        ``conflicts.csv``, ``missingness.csv`` and ``summary.json``.
 
     Returns
     -------
     list of Path
-        The five files.
+        The seven files.
 
     Raises
     ------
     InputError
         If sources disagree about an outcome or a fact, a model has no outcome at all, a name in
-        ``models.include``, ``models.exclude`` or ``dimensions.anchors`` is unknown, fewer than two models or
-        no item are left, or fewer than the dimensions to be fitted need.
+        ``models.include``, ``models.exclude`` or ``dimensions.anchors`` is unknown, an item was graded by two scorers,
+        fewer than two models or no item are left, or fewer than the dimensions to be fitted need.
     """
     if policy not in POLICIES:
         raise ValueError(f"no policy is called {policy!r}")
-    origins = _origins([Path(shard) for shard in outcome_files])
-    items = _merge_facts(origins, "items", "question_id")
-    models = _merge_facts(origins, "models", "model")
-    values, reasons, filled = _merge_outcomes(origins, items["question_id"], models["model"], policy)
+    joint = _joint(outcome_files, policy, study.joining)
+    origins, items, models = joint.origins, joint.items, joint.models
+    values, reasons, conflicts = joint.values, joint.reasons, joint.conflicts
 
     model_table = _model_table(models, values, study, origins)
     _need_two_models(model_table, origins)
     kept_models = model_table["kept"].to_numpy()
-    item_table = _item_table(items, values[:, kept_models], study, policy, origins)
+    item_table = _item_table(items, values[:, kept_models], study, policy, origins, joint.aliases)
     _drop_silent_models(model_table, values, item_table["kept"].to_numpy())
     _need_two_models(model_table, origins)
     _check_anchors(item_table, study, policy, origins)
@@ -392,15 +449,20 @@ def build(
     coverage = _coverage(item_table, model_table, values, reasons)
 
     home = Path(out_dir)
-    paths = [home / name for name in ("responses.parquet", "items.parquet", "models.parquet", "coverage.csv")]
+    names = ("responses.parquet", "items.parquet", "models.parquet", "coverage.csv", "conflicts.csv")
+    paths = [home / name for name in (*names, "missingness.csv")]
     _write_responses(values, item_table["question_id"], model_table["model"], paths[0])
     write_parquet(item_table_schema().validate(item_table), paths[1])
     write_parquet(model_table_schema().validate(model_table), paths[2])
     write_csv(coverage_schema().validate(coverage), paths[3])
+    write_csv(conflicts, paths[4])
+    write_csv(missingness.table(values, reasons, item_table, model_table), paths[5])
     asymptotes = policy == "honest" and bool(study.fits["asymptotes"])
     data = _assemble(values, item_table, model_table, asymptotes)
     paths.append(home / "summary.json")
-    write_json(_summary(data, item_table, model_table, values, origins, study, policy, filled), paths[-1])
+    summary = _summary(data, item_table, model_table, values, origins, study, policy, joint.filled)
+    summary["conflicts"] = joining.counts(conflicts)
+    write_json(summary, paths[-1])
     _log.info(
         "%s: %d of %d items and %d of %d models kept",
         policy,
@@ -492,7 +554,7 @@ def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFram
         place = pd.Index(merged[key]).get_indexer(pd.Index(facts[key]))
         shared = np.flatnonzero(place >= 0)
         for column in columns:
-            if column == key or not shared.size:
+            if column in (key, "content_hash") or not shared.size:  # contents are for `joining` to compare
                 continue
             old = merged[column].iloc[place[shared]].reset_index(drop=True)
             new = facts[column].iloc[shared].reset_index(drop=True)
@@ -532,57 +594,200 @@ def _where(facts: pd.DataFrame, place: int, column: str) -> str:
     return f'column "{column}"'
 
 
-def _merge_outcomes(
-    origins: Sequence[_Origin], items: pd.Series, models: pd.Series, policy: Policy
-) -> tuple[NDArray[np.int8], NDArray[np.uint8], int]:
-    """Return outcomes and reasons, both (J, N), and how many failures the policy filled.
+class _Merger:
+    """Merges the outcomes of all sources.
 
-    A cell without any source is not_run. Under the honest policy an answer to another question than most
-    models were asked is a conflict; the published study joined them by name.
+    Parameters
+    ----------
+    origins
+        The sources.
+    items, models
+        Their facts, merged.
+    plan
+        What becomes of outcomes whose name or content is contested.
+    runs
+        What becomes of outcomes about which sources disagree.
+
+    Attributes
+    ----------
+    conflicts
+        What was found and done: rows of the table of conflicts.
+    filling
+        int8 of shape (J, N): what failures count as under the published policy, -1 where nothing.
     """
-    not_run, conflict = (REASONS.index(reason) + 1 for reason in ("not_run", "conflict"))
-    values = np.full((len(items), len(models)), -1, dtype=np.int8)
-    reasons = np.full(values.shape, not_run, dtype=np.uint8)
-    filling = np.full(values.shape, -1, dtype=np.int8)
-    item_place = {name: place for place, name in enumerate(items)}
-    model_place = {name: place for place, name in enumerate(models)}
-    others = 0
-    for number, origin in enumerate(origins):
-        asked = np.zeros(len(items), dtype=np.uint64)
-        for name, content in origin.asked.items():
-            asked[item_place[name]] = content
-        for shard in origin.shards:
-            for block in outcomes.blocks(shard, model_place, item_place):
-                at = (block.item, block.model)
-                new, why = block.outcome, block.reason
-                other = (asked[block.item] != 0) & (block.content != asked[block.item])
-                if policy == "honest" and other.any():
-                    others += int(other.sum())
-                    new = np.where(other, np.int8(-1), new)
-                    why = np.where(other, np.uint8(conflict), why)
-                old = values[at]
-                clash = (old >= 0) & (new >= 0) & (old != new)
-                if clash.any():
-                    first = int(np.flatnonzero(clash)[0])
-                    cell = int(block.item[first]), int(block.model[first])
-                    raise _disagreement(origins, number, item_place, model_place, cell, int(new[first]))
-                has = new >= 0
-                values[block.item[has], block.model[has]] = new[has]
-                reasons[block.item[has], block.model[has]] = 0
-                says_why = ~has & (old < 0) & (why != not_run)
-                reasons[block.item[says_why], block.model[says_why]] = why[says_why]
-                graded = ~has & (block.published >= 0)
-                filling[block.item[graded], block.model[graded]] = block.published[graded]
-    if others:
-        _log.warning(
-            "%d outcomes answer another question than most models were asked under its name: conflict", others
+
+    def __init__(
+        self,
+        origins: Sequence[_Origin],
+        items: pd.DataFrame,
+        models: pd.DataFrame,
+        plan: Plan,
+        runs: str,
+    ) -> None:
+        self._origins, self._plan, self._runs = origins, plan, runs
+        self._items, self._models = list(items["question_id"]), list(models["model"])
+        self._benchmark = list(items["benchmark"])
+        self._item_place = {name: place for place, name in enumerate(self._items)}
+        self._model_place = {name: place for place, name in enumerate(self._models)}
+        self._find = Lookup(plan.variants, plan.only, self._item_place)
+        self._action = np.array([fate.action for fate in plan.fates] + [KEEP])  # the last: no variant
+        self._kinds = np.array([fate.kind or "" for fate in plan.fates] + [""], dtype=object)
+        self._target = np.array(
+            [self._item_place.get(fate.target or "", -1) for fate in plan.fates] + [-1], dtype=np.int64
         )
-    if policy == "honest":
-        return values, reasons, 0
-    filled = (values < 0) & (filling >= 0)
-    values[filled] = filling[filled]
-    reasons[filled] = 0
-    return values, reasons, int(filled.sum())
+        self._excluded = np.isin(self._items, list(plan.excluded))
+        self._values = np.full((len(items), len(models)), -1, dtype=np.int8)
+        self._reasons = np.full(self._values.shape, _NOT_RUN, dtype=np.uint8)
+        self.filling = np.full(self._values.shape, -1, dtype=np.int8)
+        self._disputed: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self.conflicts = [*plan.notes, *_told_by_readers(origins)]
+
+    def merged(self) -> tuple[NDArray[np.int8], NDArray[np.uint8]]:
+        """Return outcomes and reasons, both (J, N); a cell without any source is not_run.
+
+        Raises
+        ------
+        InputError
+            If sources disagree about an outcome, and nothing says what to do then.
+        """
+        for number, origin in enumerate(self._origins):
+            moved: list[Block] = []
+            for shard in origin.shards:
+                for block in outcomes.blocks(shard, self._model_place, self._item_place):
+                    self._add(number, self._settled(number, block, moved), moved=False)
+            if moved:
+                self._add(number, self._once(number, _joined(moved)), moved=True)
+        for item, model in self._disputed:
+            self._values[item, model], self._reasons[item, model] = -1, _CONFLICT
+        return self._values, self._reasons
+
+    def _settled(self, number: int, block: Block, moved: list[Block]) -> Block:
+        """Return a block without contested outcomes, and put aside those that belong to another item."""
+        variant = self._find(number, block.item, block.content)
+        kinds = self._kinds[variant]
+        told = kinds != ""
+        if told.any():
+            self._list(number, block, variant, told)
+        action = self._action[variant]
+        away = action == MOVE
+        if away.any():
+            moved.append(replace(_rows_of(block, away), item=self._target[variant[away]]))
+        miss = {_CONFLICT: action == MISS, _EXCLUDED: self._excluded[block.item]}
+        if not (away.any() or any(where.any() for where in miss.values())):
+            return block
+        outcome, reason = block.outcome.copy(), block.reason.copy()
+        for why, where in miss.items():
+            outcome[where], reason[where] = -1, why
+        return _rows_of(replace(block, outcome=outcome, reason=reason), ~away)
+
+    def _once(self, number: int, block: Block) -> Block:
+        """Return outcomes that were moved, those that met another one of the same model at their item as a conflict."""
+        cell = block.item * len(self._models) + block.model
+        _, first, inverse, times = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
+        twice = times[inverse] > 1
+        there = self._reasons[block.item, block.model] != _NOT_RUN
+        differs = there & (self._values[block.item, block.model] != block.outcome)
+        lost = twice | differs
+        for place in np.flatnonzero(lost):
+            self._tell_cell(number, block, int(place), "repeated rows", "missing")
+        outcome, reason = block.outcome.copy(), block.reason.copy()
+        outcome[lost], reason[lost] = -1, _CONFLICT
+        self._disputed.append((block.item[lost], block.model[lost]))
+        return _rows_of(replace(block, outcome=outcome, reason=reason), np.isin(np.arange(cell.size), first))
+
+    def _add(self, number: int, block: Block, moved: bool) -> None:
+        """Put a block into the matrix."""
+        new, why, at = block.outcome, block.reason, (block.item, block.model)
+        old = self._values[at]
+        both = (old >= 0) & (new >= 0)
+        has = new >= 0
+        if both.any():
+            clash = both & (old != new)
+            if clash.any() and not moved:
+                self._clash(number, block, clash)
+                has = has & ~clash
+            self._count(number, block, both & ~clash, "repeated runs", "counted once: they agree")
+        self._values[block.item[has], block.model[has]] = new[has]
+        self._reasons[block.item[has], block.model[has]] = 0
+        says_why = (new < 0) & (old < 0) & (why != _NOT_RUN)
+        self._reasons[block.item[says_why], block.model[says_why]] = why[says_why]
+        graded = (new < 0) & (block.published >= 0)
+        self.filling[block.item[graded], block.model[graded]] = block.published[graded]
+
+    def _clash(self, number: int, block: Block, clash: NDArray[np.bool_]) -> None:
+        """Settle outcomes that differ from those of earlier sources, as the configuration says."""
+        if self._runs == "refuse":
+            first = int(np.flatnonzero(clash)[0])
+            cell = int(block.item[first]), int(block.model[first])
+            found = int(block.outcome[first])
+            raise _disagreement(self._origins, number, self._item_place, self._model_place, cell, found)
+        if self._runs == "conflict":
+            self._disputed.append((block.item[clash], block.model[clash]))
+        done = "missing" if self._runs == "conflict" else "the source named first counts"
+        for place in np.flatnonzero(clash):
+            self._tell_cell(number, block, int(place), "repeated runs", done)
+
+    # -- what is told
+
+    def _entry(self, number: int, model: int, benchmark: str, kind: str, done: str) -> dict[str, Any]:
+        return {
+            "source": self._origins[number].name,
+            "model": self._models[model],
+            "benchmark": benchmark,
+            "kind": kind,
+            "outcomes": 1,
+            "done": done,
+        }
+
+    def _tell_cell(self, number: int, block: Block, place: int, kind: str, done: str) -> None:
+        item = int(block.item[place])
+        entry = self._entry(number, int(block.model[place]), self._benchmark[item], kind, done)
+        self.conflicts.append({**entry, "question_id": self._items[item]})
+
+    def _list(self, number: int, block: Block, variant: NDArray[np.int64], told: NDArray[np.bool_]) -> None:
+        """List contested outcomes one by one; those that are kept are counted by model and benchmark."""
+        kept = told & (self._action[variant] == KEEP)
+        for kind in np.unique(self._kinds[variant[kept]]):
+            own = kept & (self._kinds[variant] == kind)
+            done = self._plan.fates[int(variant[np.flatnonzero(own)[0]])].done
+            self._count(number, block, own, str(kind), done)
+        for place in np.flatnonzero(told & ~kept):
+            fate = self._plan.fates[int(variant[place])]
+            item = int(block.item[place])
+            entry = self._entry(
+                number, int(block.model[place]), self._benchmark[item], str(fate.kind), fate.done
+            )
+            self.conflicts.append({**entry, "question_id": self._items[item], "other_id": fate.target})
+
+    def _count(self, number: int, block: Block, where: NDArray[np.bool_], kind: str, done: str) -> None:
+        """Count outcomes by model and benchmark, as one entry each."""
+        if not where.any():
+            return
+        names, codes = np.unique([self._benchmark[item] for item in block.item[where]], return_inverse=True)
+        pairs, times = np.unique(np.column_stack([block.model[where], codes]), axis=0, return_counts=True)
+        for (model, code), count in zip(pairs.tolist(), times.tolist(), strict=True):
+            entry = self._entry(number, model, str(names[code]), kind, done)
+            self.conflicts.append({**entry, "outcomes": count})
+
+
+def _joined(blocks: Sequence[Block]) -> Block:
+    """Return the rows of several blocks."""
+    return Block(*(np.concatenate([getattr(one, name.name) for one in blocks]) for name in fields(Block)))
+
+
+def _rows_of(block: Block, where: NDArray[np.bool_]) -> Block:
+    """Return some rows of a block."""
+    return Block(*(getattr(block, name.name)[where] for name in fields(Block)))
+
+
+def _told_by_readers(origins: Sequence[_Origin]) -> list[dict[str, Any]]:
+    """Return the conflicts within the results of one model, which its manifest lists."""
+    return [
+        {"source": manifest["source"], "model": manifest["model"], **entry}
+        for origin in origins
+        for manifest in origin.manifests
+        for entry in manifest.get("conflicts", ())
+    ]
 
 
 def _disagreement(
@@ -609,8 +814,8 @@ def _disagreement(
         where=origins[number].place(item, model),
         found=str(found),
         expected=earlier,
-        todo="Correct one of the two files, rename the model in one if it was run twice, or name the items apart "
-        "if they are two questions",
+        todo="Correct one of the two files, rename the model in one if it was run twice, name the items apart "
+        "if they are two questions, or say in joining.repeated_runs what counts",
     )
 
 
@@ -714,9 +919,14 @@ def _with_reasons(
 
 
 def _item_table(
-    items: pd.DataFrame, values: NDArray[np.int8], study: Study, policy: Policy, origins: Sequence[_Origin]
+    items: pd.DataFrame,
+    values: NDArray[np.int8],
+    study: Study,
+    policy: Policy,
+    origins: Sequence[_Origin],
+    aliases: Mapping[str, str],
 ) -> pd.DataFrame:
-    """Add counts over the kept models and what is kept."""
+    """Add counts over the kept models and what is kept; `aliases` are items whose outcomes belong to another."""
     table = items.copy()
     passed = (values == 1).sum(axis=1)
     observed = (values >= 0).sum(axis=1)
@@ -732,6 +942,9 @@ def _item_table(
     ]
     chosen = np.select([hit for hit, _ in rules], list(range(len(rules))), default=-1)
     reason = [None if rule < 0 else rules[rule][1] for rule in chosen]
+    for place, name in enumerate(table["question_id"]):
+        if name in aliases and not observed[place]:
+            reason[place] = "the question has another name too, which more models have"
     table["observed"] = observed.astype(np.int64)
     table["mean"] = mean
     table = _with_reasons(table, reason, _ITEM_COLUMNS)

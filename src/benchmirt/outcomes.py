@@ -10,17 +10,18 @@ An outcome is 1, 0 or missing for a reason. On disk, a source is a folder with
 
 A source of raw files has a folder for each job that collects some of its models.
 
-Where models of one source were asked different questions under one name, the item has a row of facts for
-each, told apart by ``content_hash``.
+Where models of one source were asked different things under one name, the item has a row of facts for
+each, told apart by ``content_hash``; :data:`ITEM_ORIGINS` says in what they differ.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,14 +36,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAILURES",
+    "GIVEN",
     "ITEM_FACTS",
+    "ITEM_ORIGINS",
     "MODEL_FACTS",
     "REASONS",
+    "Asked",
     "Block",
     "OneModel",
     "Outcomes",
     "blocks",
-    "contents",
+    "differ",
+    "digest",
     "facts",
     "item_schema",
     "manifests",
@@ -86,6 +91,10 @@ ITEM_FACTS = {
 }
 """Facts of an item and their types."""
 
+ITEM_ORIGINS = ("stem_hash", "question_hash", "key_hash", "hashed_from", "scorer")
+"""What a source's table of items tells besides: the parts of :class:`Asked`, the recipe by which they were hashed
+(hashes of two recipes cannot be compared), and what graded the item."""
+
 MODEL_FACTS = {
     "model": "str",
     "canonical": "str",
@@ -99,7 +108,42 @@ MODEL_FACTS = {
 }
 """Facts of a model and their types."""
 
+GIVEN = "as given in the table"
+"""Recipe of hashes that a table's own column of contents gives."""
+
 _ROWS_A_GROUP = 1_000_000
+
+
+class Asked(NamedTuple):
+    """Hashes of what a row asked, 16 hexadecimal digits each.
+
+    Attributes
+    ----------
+    content
+        All of it, options in their order, with the right answer.
+    stem
+        The question without its answer options.
+    question
+        The stem and the options in any order.
+    key
+        The right answer as a text, not as a letter; None if it is not known.
+    """
+
+    content: str
+    stem: str
+    question: str
+    key: str | None
+
+
+def digest(text: str) -> str:
+    """Return an 8-byte hash of a text in hexadecimal."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def differ(asked: Iterable[Asked | None]) -> bool:
+    """Say whether some rows asked different things, or knew different right answers; the order of options is nothing."""
+    known = [one for one in asked if one is not None]
+    return len({one.question for one in known}) > 1 or len({one.key for one in known if one.key}) > 1
 
 
 @dataclass(frozen=True)
@@ -115,7 +159,8 @@ class Outcomes:
     reason
         uint8 of shape (J, N): 0 where there is an outcome, else 1 + the place in :data:`REASONS`.
     item_facts
-        A row per item: :data:`ITEM_FACTS`, and ``row`` and ``fact_row``, the rows of the files it comes from.
+        A row per item: :data:`ITEM_FACTS`, :data:`ITEM_ORIGINS`, and ``row`` and ``fact_row``, the rows of the
+        files it comes from.
     model_facts
         A row per model: :data:`MODEL_FACTS`, and ``fact_row``.
     manifest
@@ -151,7 +196,7 @@ class OneModel:
     score
         float64 of shape (J,): the number that was graded, NaN where there is none.
     content
-        Hash of what was asked, 16 hexadecimal digits, or None.
+        Hash of what was asked (:attr:`Asked.content`), or None.
     manifest
         Scorer, version, files, and whatever else its reader tells.
     """
@@ -244,9 +289,10 @@ def item_schema() -> pandera.DataFrameSchema:
 
     columns = _facts_schema(ITEM_FACTS, ("question_id", "benchmark"), "question_id")
     columns["options"] = pandera.Column("Int16", pandera.Check.ge(2), nullable=True)
+    origins = {name: pandera.Column("str", nullable=True) for name in ITEM_ORIGINS}
     rows = {name: pandera.Column("Int64", nullable=True) for name in ("row", "fact_row")}
     return pandera.DataFrameSchema(
-        {**columns, **rows}, unique=["question_id", "content_hash"], strict=True, ordered=True
+        {**columns, **origins, **rows}, unique=["question_id", "content_hash"], strict=True, ordered=True
     )
 
 
@@ -506,18 +552,6 @@ def blocks(
                 reason=own[missing],
                 content=_content(table["content_hash"]),
             )
-
-
-def contents(shard: str | Path, items: Container[str]) -> dict[tuple[str, int], int]:
-    """Count the rows of some items by what was asked: (item, hash as a number, 0 if not known) -> rows."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(shard, columns=["question_id", "content_hash"])
-    counts: dict[tuple[str, int], int] = {}
-    for name, content in zip(table["question_id"].to_pylist(), _content(table["content_hash"]), strict=True):
-        if name in items:
-            counts[name, int(content)] = counts.get((name, int(content)), 0) + 1
-    return counts
 
 
 def _content(column: pa.ChunkedArray) -> NDArray[np.uint64]:

@@ -14,10 +14,10 @@ the same of zero. Anything else is no zero: another number is missing as ``no_th
 from __future__ import annotations
 
 import functools
-import hashlib
+import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmirt import config
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes
-from benchmirt.outcomes import REASONS
+from benchmirt.outcomes import REASONS, Asked, digest
 
 __all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "load"]
 
@@ -121,11 +121,6 @@ def _text(value: Any) -> str | None:
         return str(value)
     except RecursionError:  # nested almost too deeply to be read
         return None
-
-
-def digest(text: str) -> str:
-    """Return an 8-byte hash of a text in hexadecimal."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _part(value: Any, argument: str) -> str | None:
@@ -301,6 +296,10 @@ class Rule:
         The fields that grading needs of each row.
     facts
         The fields that tell about an item.
+    content, key
+        The fields that make up what was asked (lists in it hold answer options), and the one of the right answer.
+    hashed_from
+        Names the recipe of the hashes: those of two recipes cannot be compared.
 
     Raises
     ------
@@ -330,6 +329,10 @@ class Rule:
             name: _told(name, Template, entry[name]) for name in FACTS if entry[name] is not None
         }
         self.content: list[str | list[str]] = entry["content"]
+        key = entry["key"]
+        self.key: str | None = key["letter"] if isinstance(key, Mapping) else key
+        self._lettered = isinstance(key, Mapping)
+        self.hashed_from = json.dumps([*([kind] if _of_reader(self.content) else []), self.content])
         self._read = _told("one", _grader, self.one)
         self._unread = _told("failure.unparsed", _matchers, self.failure["unparsed"])
         own = set(self._task.groupindex)
@@ -351,6 +354,11 @@ class Rule:
         self.fields = tuple(dict.fromkeys(name for name in needed if name and name not in own))
         told = [name for template in self.templates.values() for name in template.fields]
         self.facts = tuple(name for name in dict.fromkeys(told) if name not in own)
+
+    @property
+    def scorer(self) -> str:
+        """What graded the items: the field that the tool wrote, or the program that graded them again."""
+        return f"as logged ({self.one['field']})"
 
     @property
     def graded(self) -> bool:
@@ -414,29 +422,67 @@ class Rule:
         published = np.where(graded, code, instead).astype(np.int8)
         return Grades(np.where(reason == 0, code, -1).astype(np.int8), published, reason, score)
 
-    def content_of(self, part: Part) -> list[str | None]:
-        """Return the hash of what was asked, row by row; None where nothing of it is there."""
-        columns: list[list[str | None]] = []
-        for entry in self.content:
-            if isinstance(entry, str):
-                columns.append([_text(value) for value in part.column(entry) or [None] * part.size])
-                continue
-            group = [part.column(field) or [None] * part.size for field in entry]
-            columns.append(
-                [
-                    "\x1e".join(sorted(text for value in values if (text := _text(value)) is not None))
-                    or None
-                    for values in zip(*group, strict=True)
-                ]
-            )
-        if not columns:
+    def content_of(self, part: Part) -> list[Asked | None]:
+        """Return the hashes of what was asked, row by row; None where nothing of it is there.
+
+        The parts of the task that ``tasks`` names belong to the question: tasks may number alike what differs.
+        """
+        if not self.content:
             return [None] * part.size
-        return [
-            None
-            if all(text is None for text in texts)
-            else digest("\x1f".join("" if text is None else text for text in texts))
-            for texts in zip(*columns, strict=True)
+        nothing = [None] * part.size
+        stems = [part.column(entry) or nothing for entry in self.content if isinstance(entry, str)]
+        groups = [
+            [part.column(field) or nothing for field in entry]
+            for entry in self.content
+            if not isinstance(entry, str)
         ]
+        keys = (part.column(self.key) if self.key else None) or nothing
+        scope = list(part.names.values())
+        made = []
+        for place in range(part.size):
+            texts = [_text(column[place]) for column in stems]
+            options = [_options(column[place] for column in columns) for columns in groups]
+            made.append(self._asked(scope, texts, options, keys[place]))
+        return made
+
+    def _asked(
+        self, scope: list[str], texts: list[str | None], options: list[list[str]], answer: Any
+    ) -> Asked | None:
+        """Return the hashes of one row."""
+        if all(text is None for text in texts) and not any(options):
+            return None
+        stem = digest("\x1f".join([*scope, *(text or "" for text in texts)]))
+        alike = "\x1d".join("\x1e".join(sorted(group)) for group in options)
+        question = digest(f"{stem}\x1f{alike}") if any(options) else stem
+        shown = _text(answer)
+        if shown is not None and self._lettered:
+            shown = _answer(shown, [text for group in options for text in group])
+        key = None if shown is None else digest(shown.strip())
+        ordered = "\x1d".join("\x1e".join(group) for group in options)
+        return Asked(digest(f"{question}\x1f{ordered}\x1f{key or ''}"), stem, question, key)
+
+
+def _of_reader(content: Sequence[str | list[str]]) -> bool:
+    """Say whether fields that a reader of one format makes up are hashed, so that other formats' hashes differ."""
+    return "asked" in content or ["choices"] in content
+
+
+def _options(values: Iterable[Any]) -> list[str]:
+    """Return answer options as texts, lists flattened."""
+    flat = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
+    return [text for entry in flat if (text := _text(entry)) is not None]
+
+
+_LETTER = re.compile(r"\(?([A-Z])\)?[.:]?|([0-9]{1,3})")
+
+
+def _answer(shown: str, options: Sequence[str]) -> str:
+    """Return the answer that a letter, such as ``(B)``, or a number from 0 on stands for; itself if it is none."""
+    found = _LETTER.fullmatch(shown.strip())
+    if found is None:
+        return shown
+    place = ord(found[1]) - ord("A") if found[1] else int(found[2])
+    return options[place] if place < len(options) else shown
 
 
 def _innermost(value: Any) -> Any:

@@ -107,6 +107,8 @@ def test_outputs_are_byte_identical_on_a_rerun(build: Build) -> None:
         "items.parquet",
         "models.parquet",
         "coverage.csv",
+        "conflicts.csv",
+        "missingness.csv",
         "summary.json",
     }
     assert {path.name: path.read_bytes() for path in build(SMALL).iterdir()} == first
@@ -301,8 +303,8 @@ def test_sources_that_disagree_about_a_cell(build: Build) -> None:
     assert text == (
         't1.csv: row 3, column "b": two files disagree about "q2" and this model: found 0; '
         "expected 1, as in t0.csv, row 3. "
-        "Correct one of the two files, rename the model in one if it was run twice, or name the items apart if "
-        "they are two questions."
+        "Correct one of the two files, rename the model in one if it was run twice, name the items apart if "
+        "they are two questions, or say in joining.repeated_runs what counts."
     )
 
 

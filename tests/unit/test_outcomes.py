@@ -24,6 +24,8 @@ def made() -> outcomes.Outcomes:
     items["benchmark"] = pd.Series(["b"] * 4, dtype="str")
     items["options"] = pd.array([None, 2, 3, 4], dtype="Int16")
     items["inverted"] = False
+    for name in outcomes.ITEM_ORIGINS:
+        items[name] = pd.Series([None] * 4, dtype="str")
     items["row"] = pd.array([2, 3, 4, 5], dtype="Int64")
     items["fact_row"] = pd.array([None] * 4, dtype="Int64")
     models = pd.DataFrame({name: pd.Series([None] * 5, dtype="str") for name in outcomes.MODEL_FACTS})

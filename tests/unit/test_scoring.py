@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmirt import scoring
 from benchmirt.errors import InputError
-from benchmirt.outcomes import REASONS
+from benchmirt.outcomes import REASONS, Asked
 from benchmirt.scoring import Scorer, Template
 
 RULES = Path(__file__).resolve().parents[2] / "workflow" / "resources" / "scoring.yaml"
@@ -401,20 +401,43 @@ def test_a_row_without_a_name_is_told(safety: Scorer) -> None:
             part.question_ids()
 
 
-def test_the_content_sees_the_words_and_not_the_order_of_options(leaderboard: Scorer) -> None:
-    def content(task: str, **doc: Any) -> str | None:
+def test_the_question_is_its_words_and_not_the_order_of_options(leaderboard: Scorer) -> None:
+    def asked(task: str, **doc: Any) -> Asked:
         (part,) = leaderboard.parts(Rows(task, {"doc_id": 1, "doc": doc, "acc": 1, "acc_norm": 1}))
-        return part.rule.content_of(part)[0]
+        (found,) = part.rule.content_of(part)
+        assert found is not None
+        return found
 
-    doc = {"Question": "q", "choice1": "a", "choice2": "b", "choice3": "c", "choice4": "d"}
-    shuffled = {"Question": "q", "choice1": "c", "choice2": "b", "choice3": "a", "choice4": "d"}
-    other = {**doc, "choice4": "e"}
+    doc = {"Question": "q", "choice1": "a", "choice2": "b", "choice3": "c", "choice4": "d", "answer": "(A)"}
     gpqa = "leaderboard_gpqa_extended"
-    assert content(gpqa, **doc) == content(gpqa, **shuffled) != content(gpqa, **other)
+    plain = asked(gpqa, **doc)
+    shuffled = asked(gpqa, **{**doc, "choice1": "c", "choice3": "a", "answer": "(C)"})
+    assert shuffled.content != plain.content
+    assert shuffled[1:] == plain[1:], "another order, and the same right answer under another letter"
+    edited = asked(gpqa, **{**doc, "choice4": "e"})
+    assert (edited.stem, edited.key) == (plain.stem, plain.key)
+    assert edited.question != plain.question
+    rekeyed = asked(gpqa, **{**doc, "answer": "(B)"})
+    assert (rekeyed.stem, rekeyed.question) == (plain.stem, plain.question)
+    assert rekeyed.key != plain.key
+    assert asked(gpqa, **{**doc, "answer": None}).key is None
+
     mmlu = "leaderboard_mmlu_pro"
-    assert content(mmlu, question="q", options=["a", "b"]) != content(mmlu, question="q", options=["a"])
-    assert content(mmlu, question="q", options=["a", "b"]) != content(mmlu, question="q", options=["b", "a"])
-    assert content(mmlu, other=1) is None
+    two = asked(mmlu, question="q", options=["a", "b"], answer="B")
+    assert two.question == asked(mmlu, question="q", options=["b", "a"]).question
+    assert two.question != asked(mmlu, question="q", options=["a"]).question
+    assert two.key == asked(mmlu, question="q", options=["b", "a"], answer="A").key
+    (part,) = leaderboard.parts(Rows(mmlu, {"doc_id": 1, "doc": {"other": 1}, "acc": 1}))
+    assert part.rule.content_of(part) == [None]
+
+
+def test_tasks_that_number_alike_what_differs_are_apart(leaderboard: Scorer) -> None:
+    found = []
+    for subset in ("navigate", "snarks"):
+        row = {"doc_id": 1, "doc": {"input": "simulated"}, "acc_norm": 1}
+        (part,) = leaderboard.parts(Rows(f"leaderboard_bbh_{subset}", row))
+        found += part.rule.content_of(part)
+    assert found[0].question != found[1].question
 
 
 @pytest.mark.parametrize(

@@ -289,10 +289,13 @@ def test_shuffled_options_are_the_same_question(files: Files) -> None:
     files.put("a.json", log(sample(1)))
     other = {**HEADER["eval"], "model": "org/n"}
     files.put("b.json", log(sample(1, "I", choices=["y", "x"], target="B"), eval=other))
-    table = files.table(by="files")
-    assert table["content_hash"].nunique() == 1
+    assert files.table(by="files")["content_hash"].nunique() == 2
+    items = files.items()
+    assert len(items) == 2
+    assert items["question_hash"].nunique() == items["key_hash"].nunique() == 1
     files.put("b.json", log(sample(1, "I", choices=["y", "z"]), eval=other))
     assert files.table(by="files")["content_hash"].nunique() == 2
+    assert files.items()["question_hash"].nunique() == 2
 
 
 # -- what is wrong ------------------------------------------------------------------------------------------

@@ -842,7 +842,8 @@ def test_models_that_were_asked_something_else(raw: Raw, caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING):
         for policy in matrix.POLICIES:
             matrix.build(shards, study, policy, raw.home / policy)
-    assert "1 outcomes answer another question" in caplog.text
+    assert "honest: edited options, 1 outcomes: missing" in caplog.text
+    assert "published: edited options, 1 outcomes: joined by name" in caplog.text
     honest, published = responses(raw.home / "honest"), responses(raw.home / "published")
     assert honest.loc["mmlu_pro__0"].isna().tolist() == [False, False, True, False]
     assert published.loc["mmlu_pro__0"].tolist() == [1, 0, 1, 0]
@@ -932,8 +933,8 @@ def test_two_sources_that_disagree(raw: Raw) -> None:
     assert str(caught.value) == (
         'two/b: "xstest__homonyms_1": two files disagree about "xstest__homonyms_1" and this model: '
         'found 1; expected 0, as in one/b, "xstest__homonyms_1". '
-        "Correct one of the two files, rename the model in one if it was run twice, or name the items apart if "
-        "they are two questions."
+        "Correct one of the two files, rename the model in one if it was run twice, name the items apart if "
+        "they are two questions, or say in joining.repeated_runs what counts."
     )
 
 

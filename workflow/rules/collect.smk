@@ -144,6 +144,7 @@ rule collect:
         source=lambda w: w.source,
         batch="",
         models=lambda w: chosen_models(w.source),
+        repeated_rows=STUDY.joining["repeated_rows"],
         options=lambda w: STUDY.source(w.source).options,
         fingerprint=lambda w: code_of("collect", *sources.modules_of(STUDY.source(w.source).kind)),
     script:
@@ -173,6 +174,7 @@ for source, batches in PLANS.items():
                 source=source,
                 batch=batch.name,
                 models=batch.models,
+                repeated_rows=STUDY.joining["repeated_rows"],
                 options=STUDY.source(source).options,
                 fingerprint=code_of("collect", *sources.modules_of(STUDY.source(source).kind)),
             script:

@@ -2,7 +2,8 @@
 
 in    <results>/outcomes/{source}/ of every source
 out   <results>/matrix/{policy}/: responses.parquet (a row per item, a column per model), items.parquet, models.parquet,
-      coverage.csv (who was run on what, and why not), summary.json
+      coverage.csv (who was run on what, and why not), conflicts.csv (where one name did not mean one question, and what
+      was done), missingness.csv (whether what is missing goes with ability), summary.json
 steps matrix    merges the sources, applies the policy and the filters; what is dropped stays in the tables with a reason
 """
 
@@ -16,6 +17,8 @@ rule matrix:
         item_table="<results>/matrix/{policy}/items.parquet",
         model_table="<results>/matrix/{policy}/models.parquet",
         coverage="<results>/matrix/{policy}/coverage.csv",
+        conflicts="<results>/matrix/{policy}/conflicts.csv",
+        missingness="<results>/matrix/{policy}/missingness.csv",
         summary="<results>/matrix/{policy}/summary.json",
     log:
         "<logs>/matrix/{policy}.log",
@@ -28,6 +31,7 @@ rule matrix:
         mem_mb=memory(1500),
     params:
         models=STUDY.models,
+        joining=STUDY.joining,
         filter=lambda w: [STUDY.filter[w.policy], STUDY.filter["min_observed"]],
         asymptotes=lambda w: w.policy == "honest" and STUDY.fits["asymptotes"],
         fingerprint=code_of("matrix"),

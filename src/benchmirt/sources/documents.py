@@ -20,11 +20,12 @@ __all__ = [
     "Document",
     "Log",
     "Records",
+    "as_text",
     "check_whole",
     "kind_of",
     "parsed",
     "read_bytes",
-    "same_question",
+    "right_answer",
     "several_grades",
 ]
 
@@ -340,26 +341,32 @@ class Document:
                 yield number, parsed(line, self.shown, f"line {number}")
 
 
-def same_question(question: Any, choices: Any, other: Any = None) -> str | None:
-    """Return a text that is the same for rows that ask the same; options count in any order.
+def as_text(value: Any) -> str | None:
+    """Return a JSON value as a text that is the same for equal values; None for nothing, or what nests too deeply."""
+    if value is None:
+        return None
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:  # nested almost too deeply to be read
+        return None
+
+
+def right_answer(target: Any, choices: Any) -> str | None:
+    """Return the right answer as a text, whatever its letter: of a list of one the entry, of a letter its option.
 
     Parameters
     ----------
-    question
-        What was asked: any JSON value; None for what is not known.
+    target
+        A text, a letter, or a list of them.
     choices
-        A list of options, or something else where there are none.
-    other
-        What belongs to a question without options, such as its right answer.
+        The answer options; anything else than a list where there are none.
     """
-    if question is None:
-        return None
-    try:
-        if isinstance(choices, list) and choices:
-            other = sorted(json.dumps(choice, sort_keys=True) for choice in choices)
-        return json.dumps([question, other], sort_keys=True)
-    except RecursionError:  # nested almost too deeply to be read
-        return None
+    answers = target if isinstance(target, list) else [target]
+    if isinstance(choices, list):
+        places = {chr(ord("A") + place): choice for place, choice in enumerate(choices[:26])}
+        answers = [places.get(one, one) if isinstance(one, str) else one for one in answers]
+    known = sorted(text for one in answers if (text := as_text(one)) is not None)
+    return "\x1e".join(known) or None
 
 
 def several_grades(file: str, names: Iterable[str], field: str = "scores") -> InputError:

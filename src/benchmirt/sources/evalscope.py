@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmirt.sources.documents import Document, Log, Records, same_question, several_grades
+from benchmirt.sources.documents import Document, Log, Records, as_text, several_grades
 
 __all__ = ["is_beside", "is_row", "read"]
 
@@ -85,7 +85,8 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "main": name,
         "score": None if main is None else scores[main],
         "scores": scores,
-        "asked": same_question(asked or None, None, row.get("target")),
+        "asked": as_text(asked or None),
+        "key": as_text(row.get("target")),
         "response": score.get("prediction"),
         "extracted": score.get("extracted_prediction"),
         "metadata": sample.get("sample_metadata"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmirt.sources.documents import Document, Log, Records, same_question
+from benchmirt.sources.documents import Document, Log, Records, as_text, right_answer
 
 __all__ = ["is_row", "is_totals", "read"]
 
@@ -78,7 +78,8 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "score": correct if score is None else score,
         "scores": {"score": score, "is_correct": correct},
         "choices": choices,
-        "asked": same_question(question.get("raw"), choices, question.get("reference")),
+        "asked": as_text(question.get("raw")),
+        "key": right_answer(question.get("reference"), choices),
         "missing": missing,
         "metadata": row.get("metadata"),
     }

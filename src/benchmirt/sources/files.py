@@ -195,7 +195,9 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
             if not study.takes(name):
                 left_out.add(name)
                 continue
-            one = models.setdefault(name, _Model(raw.Gathered(name, scorer, items, _WAY_OUT)))
+            one = models.setdefault(
+                name, _Model(raw.Gathered(name, scorer, items, study.joining["repeated_rows"], _WAY_OUT))
+            )
             one.files[shown.removeprefix(f"{home}/")] = {"path": shown, "sha256": digest}
             one.formats.add(found)
             if log.run is not None:

@@ -15,7 +15,16 @@ from typing import Any
 
 from benchmirt.errors import InputError
 from benchmirt.sources.archive import Archive
-from benchmirt.sources.documents import Document, Log, Records, kind_of, parsed, same_question, several_grades
+from benchmirt.sources.documents import (
+    Document,
+    Log,
+    Records,
+    as_text,
+    kind_of,
+    parsed,
+    right_answer,
+    several_grades,
+)
 
 __all__ = ["is_log", "read"]
 
@@ -136,7 +145,8 @@ def _row(sample: Mapping[str, Any], header: Mapping[str, Any], status: Any) -> d
         "score": next(iter(scores.values()), None),
         "scores": scores,
         "choices": choices if isinstance(choices, list) and choices else None,
-        "asked": same_question(sample.get("input"), choices, sample.get("target")),
+        "asked": as_text(sample.get("input")),
+        "key": right_answer(sample.get("target"), choices),
         "missing": _missing(sample, scores, header, status),
         "metadata": sample.get("metadata"),
     }

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmirt.errors import InputError
-from benchmirt.sources.documents import Document, Log, Records, kind_of, same_question, several_grades
+from benchmirt.sources.documents import Document, Log, Records, as_text, kind_of, several_grades
 
 __all__ = ["is_row", "is_totals", "read"]
 
@@ -99,7 +99,11 @@ def _records(
         grades = {name: row[name] for name in _metrics(row)}
         names.update(dict.fromkeys(grades))
         kept = {key: value for key, value in row.items() if key != "arguments"}
-        own = {"scores": grades, "choices": _choices(row), "asked": _asked(row)}
+        own = {
+            "scores": grades,
+            "choices": _choices(row),
+            "asked": _asked(row),
+        }
         made.append({**kept, **own, "score": next(iter(grades.values()), None)})
     faults = {"score": several_grades(file, names)} if len(names) > 1 else {}
     _tell_prompts(file, made)
@@ -131,7 +135,7 @@ def _asked(row: Mapping[str, Any]) -> str | None:
     known = row.get("doc_hash")
     if isinstance(known, str):
         return known
-    return same_question(row.get("doc"), None)
+    return as_text(row.get("doc"))
 
 
 def _tell_prompts(file: str, rows: Iterable[Mapping[str, Any]]) -> None:

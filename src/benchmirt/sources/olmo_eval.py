@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from benchmirt.sources.documents import Document, Log, Records, same_question, several_grades
+from benchmirt.sources.documents import Document, Log, Records, as_text, several_grades
 
 __all__ = ["is_beside", "is_row", "read"]
 
@@ -75,7 +75,6 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     outputs = row.get("model_output")
     outputs = [one for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
     likelihoods = len(outputs) > 1 and all("sum_logits" in one for one in outputs)
-    known = [row.get("native_id"), row.get("label")]
     return {
         "id": row.get("doc_id"),
         "native_id": row.get("native_id"),
@@ -83,7 +82,8 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "scores": scores,
         "choices": [None] * len(outputs) if likelihoods else None,
         "response": outputs[0].get("text") if outputs and not likelihoods else None,
-        "asked": None if known == [None, None] else same_question(known, None),
+        "asked": as_text(row.get("native_id")),
+        "key": as_text(row.get("label")),
     }
 
 

@@ -24,7 +24,7 @@ from benchmirt import outcomes, scoring
 from benchmirt.config import FILES, Source, Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.ids import code_point, natural, unseen
-from benchmirt.outcomes import ITEM_FACTS, REASONS, OneModel
+from benchmirt.outcomes import ITEM_FACTS, ITEM_ORIGINS, REASONS, Asked, OneModel, differ
 from benchmirt.progress import progress
 from benchmirt.scoring import Part, Rule, Scorer, Table
 from benchmirt.sources.facts import Facts, model_facts, strings
@@ -85,12 +85,12 @@ class Items:
     """The items met so far, and what the first rows about each tell of it."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, str | None], tuple[int, Mapping[str, str], int | None, list[Any]]] = {}
-        self._content: dict[tuple[int, str, str], str | None] = {}
+        self._rows: dict[tuple[str, Asked | None], tuple[int, Mapping[str, str], int | None, list[Any]]] = {}
+        self._content: dict[tuple[int, str, str], Asked | None] = {}
         self._rules: dict[int, Rule] = {}
         self._benchmark: dict[str, str] = {}
 
-    def content_of(self, part: Part, known_as: str | None) -> list[str | None]:
+    def content_of(self, part: Part, known_as: str | None) -> list[Asked | None]:
         """Return the hashes of what was asked; looked up where the format's own hash was met before."""
         marks = part.column(known_as) if known_as else None
         if marks is None or not all(isinstance(mark, str) for mark in marks):
@@ -100,7 +100,7 @@ class Items:
             self._content.update(zip(keys, part.rule.content_of(part), strict=True))
         return [self._content[key] for key in keys]
 
-    def add(self, part: Part, names: Sequence[str], content: Sequence[str | None]) -> None:
+    def add(self, part: Part, names: Sequence[str], content: Sequence[Asked | None]) -> None:
         """Remember the facts of items that are new.
 
         Raises
@@ -142,7 +142,7 @@ class Items:
 
     def table(self) -> pd.DataFrame:
         """Return the facts of all items, sorted by benchmark and name."""
-        by_rule: dict[int, list[tuple[str, str | None]]] = {}
+        by_rule: dict[int, list[tuple[str, Asked | None]]] = {}
         for key, row in self._rows.items():
             by_rule.setdefault(row[0], []).append(key)
         parts = []
@@ -167,11 +167,16 @@ class Items:
                 },
                 "options": pd.array([row[2] for row in rows], dtype="Int16"),
                 "inverted": np.full(len(keys), rule.inverted),
-                "content_hash": strings(content for _, content in keys),
+                "content_hash": strings(asked and asked.content for _, asked in keys),
                 "scored_as": strings([rule.scored_as] * len(keys)),
+                "stem_hash": strings(asked and asked.stem for _, asked in keys),
+                "question_hash": strings(asked and asked.question for _, asked in keys),
+                "key_hash": strings(asked and asked.key for _, asked in keys),
+                "hashed_from": strings(rule.hashed_from if asked else None for _, asked in keys),
+                "scorer": strings([rule.scorer] * len(keys)),
             }
             missing = {name: strings([None] * len(keys)) for name in ITEM_FACTS if name not in frame}
-            parts.append(pd.DataFrame({**frame, **missing})[list(ITEM_FACTS)])
+            parts.append(pd.DataFrame({**frame, **missing})[[*ITEM_FACTS, *ITEM_ORIGINS]])
         table = pd.concat(parts, ignore_index=True)
         sorted_by = zip(
             table["benchmark"].tolist(),
@@ -205,6 +210,8 @@ class Gathered:
         The rules.
     items
         The items met so far, of all models.
+    repeated_rows
+        What becomes of rows that repeat an item and disagree: ``conflict`` or ``first``.
     way_out
         What to do where no row is scored.
     """
@@ -214,15 +221,19 @@ class Gathered:
         model: str,
         scorer: Scorer,
         items: Items,
+        repeated_rows: str,
         way_out: str = "Fetch its results again, or name it in models.exclude",
     ) -> None:
         self.model = model
+        self._repeated_rows = repeated_rows
         self._way_out = way_out
         self._scorer = scorer
         self._items = items
         self._rows: list[Repeated] = []
+        self._benchmarks: list[str] = []
         self._tasks: dict[str, int] = {}
         self._counts = {"rows": 0, "left_out": 0, "repeated": 0}
+        self._conflicts: list[dict[str, Any]] = []
 
     def add(self, table: Table, known_as: str | None) -> None:
         """Grade the rows of a table.
@@ -250,8 +261,14 @@ class Gathered:
             self._items.add(part, names, content)
             self._counts["left_out"] -= len(names)
             reduced = reduce(part, names, content, part.rule.grade(part))
-            self._counts["repeated"] += len(names) - len(reduced.names)
+            repeats = len(names) - len(reduced.names)
+            self._counts["repeated"] += repeats
+            if repeats:
+                self._conflicts.append(
+                    _told("repeats", part.benchmark, repeats, f"one outcome ({part.rule.repeats})")
+                )
             self._rows.append(reduced)
+            self._benchmarks += [part.benchmark] * len(reduced.names)
 
     def finish(
         self,
@@ -294,15 +311,18 @@ class Gathered:
                 ),
                 todo=self._way_out,
             )
-        content = [text for rows in self._rows for text in rows.content]
+        content = [asked for rows in self._rows for asked in rows.content]
         outcome = np.concatenate([rows.grades.outcome for rows in self._rows])
         published = np.concatenate([rows.grades.published for rows in self._rows])
         reason = np.concatenate([rows.grades.reason for rows in self._rows])
         score = np.concatenate([rows.grades.score for rows in self._rows])
         keep = np.arange(len(names))
         if len(set(names)) < len(names):
-            keep, repeated = _settle(names, content, outcome, published, reason)
-            self._counts["repeated"] += repeated
+            keep, conflicts = _settle(
+                names, self._benchmarks, content, outcome, published, reason, self._repeated_rows
+            )
+            self._counts["repeated"] += len(names) - len(keep)
+            self._conflicts += conflicts
         return OneModel(
             model=self.model,
             items=tuple(names[place] for place in keep),
@@ -310,7 +330,7 @@ class Gathered:
             published=published[keep],
             reason=reason[keep],
             score=score[keep],
-            content=[content[place] for place in keep],
+            content=[asked and asked.content for asked in map(content.__getitem__, keep)],
             manifest={
                 **manifest,
                 "folder": shown,
@@ -319,6 +339,8 @@ class Gathered:
                 "tasks_without_rule": sorted({_storable(task) or "" for task in unused}),
                 "runs": dict(runs),
                 "read": self._counts,
+                "content_known": sum(content[place] is not None for place in keep),
+                "conflicts": self._conflicts,
             },
         )
 
@@ -349,31 +371,59 @@ def _check_names(names: Sequence[str], part: Part) -> None:
             )
 
 
+def _told(
+    kind: str, benchmark: str, outcomes: int, done: str, question_id: str | None = None
+) -> dict[str, Any]:
+    """Return an entry of the manifest's list of conflicts; without a question it counts several."""
+    return {
+        "kind": kind,
+        "benchmark": benchmark,
+        "question_id": question_id,
+        "outcomes": outcomes,
+        "done": done,
+    }
+
+
 def _settle(
     names: Sequence[str],
-    content: Sequence[str | None],
+    benchmarks: Sequence[str],
+    content: Sequence[Asked | None],
     outcome: NDArray[np.int8],
     published: NDArray[np.int8],
     reason: NDArray[np.uint8],
-) -> tuple[NDArray[np.int64], int]:
-    """Settle rows that repeat an item, in place; return which rows stand for the items, and how many do not.
+    policy: str,
+) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
+    """Settle rows that repeat an item, in place; return which rows stand for the items, and what was found.
 
     Rows with one outcome stand for it, whatever grading failed beside it. Rows with different outcomes, or
-    about different questions of one name, are a conflict, and that is missing under both policies.
+    about different questions of one name, are a conflict, and that is missing under both policies; or, if
+    `policy` is ``first``, the first of them counts as it is.
     """
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names):
         places.setdefault(name, []).append(place)
     keep = np.empty(len(places), dtype=np.int64)
-    for number, group in enumerate(places.values()):
+    found: list[dict[str, Any]] = []
+    agreed: dict[str, int] = {}
+    for number, (name, group) in enumerate(places.items()):
         seen = [place for place in group if outcome[place] >= 0]
         keep[number] = chosen = seen[0] if seen else group[0]
         if len(group) == 1:
             continue
-        if len({outcome[place] for place in seen}) > 1 or len({content[place] for place in group}) > 1:
+        benchmark = benchmarks[chosen]
+        if len({int(outcome[place]) for place in seen}) < 2 and not differ(content[place] for place in group):
+            agreed[benchmark] = agreed.get(benchmark, 0) + len(group) - 1
+        elif policy == "first":
+            keep[number] = group[0]
+            found.append(_told("repeated rows", benchmark, len(group), "the first row counts", name))
+        else:
             outcome[chosen] = published[chosen] = -1
             reason[chosen] = _CONFLICT
-    return keep, len(names) - len(places)
+            found.append(_told("repeated rows", benchmark, len(group), "missing", name))
+    found += [
+        _told("repeated rows", name, count, "counted once: they agree") for name, count in agreed.items()
+    ]
+    return keep, found
 
 
 # -- a batch ------------------------------------------------------------------------------------------------
@@ -480,6 +530,15 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
             source,
             graded,
         )
+    known = sum(one.manifest["content_known"] for one in models)
+    total = sum(len(one.items) for one in models)
+    if known < total:
+        _log.warning(
+            "%s: %d of %d rows do not tell what was asked, so that they are joined by the question's name alone",
+            source,
+            total - known,
+            total,
+        )
     if unused:
         _log.info(
             "%s: tasks without a scoring rule: %s",
@@ -520,7 +579,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
         shown = f"{home}/{folder}"
         found = read(study.base / home / folder, model, shown, scorer)
         simulated = check_simulated(found.files, shown, study)
-        gathered = Gathered(model, scorer, items, *found.way_out)
+        gathered = Gathered(model, scorer, items, study.joining["repeated_rows"], *found.way_out)
         for table in found.tables:
             gathered.add(table, found.known_as)
         files = {name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()}

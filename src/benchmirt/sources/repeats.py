@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmirt.errors import InputError
 from benchmirt.ids import natural
-from benchmirt.outcomes import REASONS
+from benchmirt.outcomes import REASONS, Asked, differ
 from benchmirt.scoring import Grades, Part
 
 __all__ = ["Repeated", "reduce"]
@@ -37,17 +37,17 @@ class Repeated:
     Attributes
     ----------
     names, content
-        The item of each row, and the hash of what was asked.
+        The item of each row, and the hashes of what was asked.
     grades
         What each is worth.
     """
 
     names: list[str]
-    content: list[str | None]
+    content: list[Asked | None]
     grades: Grades
 
 
-def reduce(part: Part, names: list[str], content: list[str | None], grades: Grades) -> Repeated:
+def reduce(part: Part, names: list[str], content: list[Asked | None], grades: Grades) -> Repeated:
     """Return the rows of a part with one row per question that was asked several times.
 
     Parameters
@@ -55,7 +55,7 @@ def reduce(part: Part, names: list[str], content: list[str | None], grades: Grad
     part
         The rows; its table may have the attributes ``repeat`` and ``variant``, the fields that tell rows apart.
     names, content, grades
-        The item of each row, the hash of what was asked, and what it is worth.
+        The item of each row, the hashes of what was asked, and what it is worth.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def reduce(part: Part, names: list[str], content: list[str | None], grades: Grad
     for places in several.values():
         ordered = sorted(places, key=lambda place: natural(_mark(marks[place])))
         _merge(part, ordered, [_mark(marks[place]) for place in ordered], grades, result)
-        if len({content[place] for place in places}) > 1:
+        if differ(content[place] for place in places):
             _miss(result, ordered[0], _CONFLICT)
         drop.update(ordered[1:])
     keep = [place for place in range(len(names)) if place not in drop]

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from benchmirt.config import Source, Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_of
-from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS, REASONS, Outcomes
+from benchmirt.outcomes import GIVEN, ITEM_FACTS, ITEM_ORIGINS, MODEL_FACTS, REASONS, Outcomes, digest
 from benchmirt.sources.facts import Facts, model_facts, strings
 from benchmirt.sources.fetched import table_in
 from benchmirt.sources.reading import Sheet, batches, check_header, check_names, read_sheet, rows
@@ -545,6 +545,13 @@ def _item_facts(facts: Facts, items: Sequence[str], numbers: Sequence[int], sour
         dtype=bool,
     )
     frame = pd.DataFrame({name: columns[name] for name in ITEM_FACTS})
+    given_hashes = [None if pd.isna(text) else digest(text) for text in frame["content_hash"]]
+    origins = dict.fromkeys(ITEM_ORIGINS, [None] * len(items)) | {
+        "question_hash": given_hashes,
+        "hashed_from": [text and GIVEN for text in given_hashes],
+    }
+    for name, texts in origins.items():
+        frame[name] = strings(texts)
     frame["row"] = pd.array(list(numbers), dtype="Int64")
     frame["fact_row"] = pd.array(facts.numbers if facts.given else [None] * len(items), dtype="Int64")
     return frame
