@@ -10,6 +10,7 @@ the folder that the configuration calls `results`:
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
     <results>/dimensions/                             consensus, stability, number, labels, item and model statistics
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
+    <results>/data_card.json                          what the study rests on
     <results>/figures/{figure}.{png,svg,pdf}
     <results>/report/index.html                       the page
     <results>/logs/, benchmarks/                      what each job said; its seconds and memory
@@ -47,6 +48,7 @@ rule all:
     default_target: True
     input:
         "<results>/report/index.html",
+        ["<results>/published_statistics/differences.csv"] if STUDY.published_statistics else [],
 
 
 onsuccess:

@@ -32,6 +32,7 @@ __all__ = [
     "FORMATS",
     "PLACES",
     "RAW",
+    "STATISTICS",
     "Source",
     "Study",
     "claims_table",
@@ -61,6 +62,9 @@ FORMATS = ("lm-eval", "inspect", "helm", "olmo-eval", "every-eval-ever", "evalsc
 
 FILES = ("files", *FORMATS)
 """The same and ``files``, whose formats are told by what is in them."""
+
+STATISTICS = "_published"
+"""Stands for the published statistics where others have the name of a source, which cannot begin so."""
 
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
@@ -162,6 +166,8 @@ class Study:
         What the simulated double holds, or None: arguments of :func:`benchmirt.simulate.raw.twin`.
     hub
         How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
+    published_statistics
+        Tables of ``items`` and ``models`` that the study was published with: paths, or data sets of the hub.
     """
 
     name: str
@@ -183,6 +189,7 @@ class Study:
     config_sha256: str
     simulate: dict[str, Any] | None = None
     hub: dict[str, Any] = field(default_factory=dict)
+    published_statistics: dict[str, Any] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -201,6 +208,22 @@ class Study:
         """Say whether a model takes part, by ``models.include`` and ``models.exclude``."""
         include = self.models["include"]
         return model not in self.models["exclude"] and (not include or model in include)
+
+    @property
+    def fetched(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """What comes from the hub: its folder's two names in ``<results>/fetched/`` -> the data set."""
+        named = {source.name: source.fetched for source in self.sources}
+        named[STATISTICS] = {
+            role: place for role, place in self.published_statistics.items() if isinstance(place, dict)
+        }
+        return {(name, role): found for name, places in named.items() for role, found in places.items()}
+
+    def statistics_places(self, results: str) -> dict[str, str]:
+        """Return the published tables of ``items`` and ``models``, or the folders that they are fetched into."""
+        return {
+            role: place if isinstance(place, str) else f"{results}/fetched/{STATISTICS}/{role}"
+            for role, place in self.published_statistics.items()
+        }
 
     def files(self, source: str) -> dict[str, str]:
         """Return the tables of a source; see :meth:`Source.files`."""
@@ -722,6 +745,10 @@ def _check_meaning(
             if role in source and not isinstance(source[role], Mapping):
                 full = base / source[role]
                 yield from _unreadable(source[role], full, "file", f"{where}.{role}", origin, check_files)
+    for role, place in raw["published_statistics"].items():
+        if isinstance(place, str):
+            where = f"published_statistics.{role}"
+            yield from _unreadable(place, Path(base) / place, "file", where, origin, check_files)
     for policy in ("published", "honest"):
         bounds = raw["filter"][policy]
         if bounds["min_mean"] >= bounds["max_mean"]:
@@ -826,6 +853,7 @@ def load(
         config_sha256=hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest(),
         simulate=raw["simulate"],
         hub=raw["hub"],
+        published_statistics=raw["published_statistics"],
     )
     claims_table(study, origin=origin)
     return study

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from job import REPO, TOKEN, Client
 from loopback import Hub
-
-from conftest import REPO, TOKEN, Client
 
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 LARGE = r"GET store"

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from job import REPO, Client
 from loopback import Hub, Repo
-
-from conftest import REPO, Client
 
 MODELS = [f"org__model-{number}" for number in range(8)]
 

@@ -24,7 +24,7 @@ rule fetch:
     benchmark:
         "<benchmarks>/fetch/{source}.{role}.tsv"
     wildcard_constraints:
-        source=one_of(source.name for source in STUDY.sources if source.fetched),
+        source=one_of(sorted({name for name, _ in STUDY.fetched})),
         role=one_of(studies.PLACES),
     localrule: True
     conda:
@@ -34,7 +34,7 @@ rule fetch:
         mem_mb=memory(500),
         downloads=1,
     params:
-        data_set=lambda w: STUDY.source(w.source).fetched[w.role],
+        data_set=lambda w: STUDY.fetched[w.source, w.role],
         fingerprint=code_of("fetch"),
     script:
         "../../scripts/fetch.py"

@@ -131,7 +131,7 @@ def memory(base, per_cell=0):
 
 
 wildcard_constraints:
-    source=one_of([*SOURCES, "twin"]),
+    source=one_of([*SOURCES, "twin", studies.STATISTICS]),
     policy="published|honest",
     fit=one_of(FITS),
     seed=r"\d+",

@@ -1,10 +1,12 @@
 """Matrix: the outcomes of all sources in one response matrix, once per policy.
 
-in    <results>/outcomes/{source}/ of every source
+in    <results>/outcomes/{source}/ of every source; the tables of published_statistics: where the study has any
 out   <results>/matrix/{policy}/: responses.parquet (a row per item, a column per model), items.parquet, models.parquet,
       coverage.csv (who was run on what, and why not), conflicts.csv (where one name did not mean one question, and what
       was done), missingness.csv (whether what is missing goes with ability), summary.json
-steps matrix    merges the sources, applies the policy and the filters; what is dropped stays in the tables with a reason
+steps matrix  merges the sources, applies the policy and the filters; what is dropped stays in the tables with a reason
+      published_statistics  lists what differs from the tables that the study was published with, one by one, in
+                            <results>/published_statistics/; no verdict rests on it
 """
 
 
@@ -37,3 +39,26 @@ rule matrix:
         fingerprint=code_of("matrix"),
     script:
         "../../scripts/matrix.py"
+
+
+rule published_statistics:
+    input:
+        matrix=matrix("published"),
+        counts=os.path.relpath(STUDY.resource("workflow/resources/benchmarks.csv")),
+        tables=list(STUDY.statistics_places("<results>").values()),
+    output:
+        "<results>/published_statistics/differences.csv",
+        "<results>/published_statistics/summary.json",
+    log:
+        "<logs>/published_statistics.log",
+    benchmark:
+        "<benchmarks>/published_statistics.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+    params:
+        fingerprint=code_of("published_statistics"),
+    script:
+        "../../scripts/published_statistics.py"

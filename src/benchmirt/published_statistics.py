@@ -1,0 +1,225 @@
+"""The published statistics of items and models against the matrix: what is not as it was published, one by one.
+
+Nothing here decides a verdict. The published tables are check values from outside: they tell whether the responses
+that a study reads are those that the published one was made from (and its filter is ours).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmirt.config import Study
+from benchmirt.errors import InputError
+from benchmirt.files import write_csv, write_json
+from benchmirt.sources.fetched import table_in
+
+__all__ = ["COLUMNS", "compare", "write"]
+
+COLUMNS = ("kind", "name", "what", "ours", "published")
+"""Columns of the differences.
+
+kind: ``count``; ``only_here`` and ``only_published`` (an item or a model that the other side lacks or drops); ``value``.
+"""
+_CLOSE = 5e-5  # about half of what one outcome makes in the mean of the largest benchmark, 1/11,994
+_KEYS = {"items": "question_id", "models": "model"}
+
+Row = tuple[str, str, str, Any, Any]
+
+
+def write(study: Study, matrix: Path, counts: Path, out_dir: Path) -> list[Path]:
+    """Compare the study's matrix (published policy) with the published statistics that it names.
+
+    Parameters
+    ----------
+    study
+        The study; its ``published_statistics`` names the tables.
+    matrix
+        The folder of the matrix.
+    counts
+        A table with a row per benchmark: ``benchmark``, ``items``; its published number of items.
+    out_dir
+        Takes ``differences.csv`` and ``summary.json``.
+
+    Returns
+    -------
+    list of Path
+        The two files.
+
+    Raises
+    ------
+    InputError
+        If a published table cannot be read, lacks its key, or has a name twice.
+    """
+    ours = {table: pd.read_parquet(matrix / f"{table}.parquet") for table in ("items", "models", "responses")}
+    published = {
+        role: _read(study, role, place) for role, place in study.statistics_places(study.results).items()
+    }
+    rows, compared = compare(
+        ours["items"], ours["models"], ours["responses"], published, pd.read_csv(counts, dtype={"items": int})
+    )
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    paths = [out_dir / "differences.csv", out_dir / "summary.json"]
+    write_csv(frame, paths[0])
+    kinds = {str(kind): int(number) for kind, number in frame["kind"].value_counts().sort_index().items()}
+    write_json({"compared": compared, "differences": kinds}, paths[1])
+    return paths
+
+
+def _read(study: Study, role: str, place: str) -> pd.DataFrame:
+    """Read a published table as texts."""
+    key = _KEYS[role]
+    shown = place
+    if (study.base / place).is_dir():
+        shown = table_in(study.base / place, place, [key])
+    path = study.base / shown
+    try:
+        frame = pd.read_parquet(path) if shown.endswith(".parquet") else pd.read_csv(path, dtype=str)
+    except (ValueError, OSError) as error:
+        raise InputError("this table cannot be read", file=shown, found=str(error).splitlines()[0]) from None
+    if key not in frame:
+        raise InputError(
+            f'there is no column "{key}"', file=shown, found=", ".join(map(str, frame.columns[:8]))
+        )
+    twice = frame[key][frame[key].duplicated()]
+    if len(twice):
+        raise InputError(
+            "a name stands there twice", file=shown, where=f'column "{key}"', found=f'"{twice.iloc[0]}"'
+        )
+    return frame
+
+
+def compare(
+    items: pd.DataFrame,
+    models: pd.DataFrame,
+    responses: pd.DataFrame,
+    published: Mapping[str, pd.DataFrame],
+    counts: pd.DataFrame,
+) -> tuple[list[Row], dict[str, int]]:
+    """Return all differences, and how many values of each kind were compared.
+
+    Parameters
+    ----------
+    items, models, responses
+        Tables of a matrix; see :mod:`benchmirt.matrix`.
+    published
+        ``items`` and ``models``, or one of them: the published statistics.
+    counts
+        ``benchmark`` and its published number of ``items``.
+
+    Returns
+    -------
+    list of tuple
+        Rows of :data:`COLUMNS`.
+    dict
+        What was compared -> how often.
+    """
+    found = [
+        *_counts(items, counts),
+        *([*_items(items, published["items"])] if "items" in published else []),
+        *([*_models(items, models, responses, published["models"])] if "models" in published else []),
+    ]
+    compared: dict[str, int] = {}
+    for kind, *_ in found:
+        compared[kind] = compared.get(kind, 0) + 1
+    return [row for _, row, same in found if not same], compared
+
+
+Compared = tuple[str, Row, bool]
+
+
+def _counts(items: pd.DataFrame, counts: pd.DataFrame) -> Iterator[Compared]:
+    """Yield the number of items of each benchmark, and of all."""
+    here = items["benchmark"].value_counts()
+    there = counts.set_index("benchmark")["items"]
+    for benchmark in [*there.index, *here.index.difference(there.index)]:
+        ours, published = int(here.get(benchmark, 0)), int(there.get(benchmark, 0))
+        yield "counts", ("count", benchmark, "items", ours, published), ours == published
+    yield "counts", ("count", "all", "items", len(items), int(there.sum())), len(items) == there.sum()
+
+
+def _items(items: pd.DataFrame, published: pd.DataFrame) -> Iterator[Compared]:
+    """Yield the kept items, and their means and benchmarks."""
+    ours = items.set_index("question_id")
+    theirs = published.set_index("question_id")
+    kept = ours.index[ours["kept"]]
+    reason = ours["drop_reason"].map(str).to_dict()
+    yield "counts", ("count", "all", "kept items", len(kept), len(theirs)), len(kept) == len(theirs)
+    for name in kept.union(theirs.index):
+        if name not in theirs.index:
+            yield "items", ("only_here", name, "kept, with the mean", ours.at[name, "mean"], None), False
+        elif name not in ours.index:
+            yield "items", ("only_published", name, "not in the responses", None, None), False
+        elif not ours.at[name, "kept"]:
+            what = f"dropped here ({reason[name]}), with the mean"
+            yield "items", ("only_published", name, what, ours.at[name, "mean"], None), False
+        else:
+            yield "items", ("value", name, "kept", True, True), True
+    both = theirs.index.intersection(ours.index)
+    if "average_score" in theirs:
+        scores = pd.to_numeric(theirs.loc[both, "average_score"], errors="coerce")
+        for name, mean, score in zip(both, ours.loc[both, "mean"], scores, strict=True):
+            yield (
+                "item means",
+                ("value", name, "average_score", mean, score),
+                bool(abs(mean - score) <= _CLOSE),
+            )
+    if "benchmark" in theirs:
+        pairs = zip(
+            both, ours.loc[both, "benchmark"].map(str), theirs.loc[both, "benchmark"].map(str), strict=True
+        )
+        for name, one, other in pairs:
+            yield "item benchmarks", ("value", name, "benchmark", one, other), _plain(one) == _plain(other)
+
+
+def _plain(benchmark: str) -> str:
+    """Return the name of a benchmark as the statistics and the responses may both write it."""
+    return benchmark.casefold().replace("-", "_")
+
+
+def _models(
+    items: pd.DataFrame, models: pd.DataFrame, responses: pd.DataFrame, published: pd.DataFrame
+) -> Iterator[Compared]:
+    """Yield the models, and their mean of each benchmark, over all items or over the kept ones."""
+    theirs = published.assign(model=published["model"].str.replace("/", "__")).set_index("model")
+    names = list(models["model"])
+    for name in sorted({*names, *theirs.index}):
+        kind = (
+            "value"
+            if name in names and name in theirs.index
+            else "only_here"
+            if name in names
+            else "only_published"
+        )
+        yield "models", (kind, name, "model", name in names, name in theirs.index), kind == "value"
+    columns = {_plain(str(column)): str(column) for column in theirs.columns}
+    cells = (
+        responses.set_index("question_id")
+        .loc[items["question_id"], names]
+        .to_numpy(dtype=float, na_value=np.nan)
+    )
+    cells[cells < 0] = np.nan
+    kept = items["kept"].to_numpy(dtype=bool)
+    for benchmark in items["benchmark"].unique():
+        column = columns.get(f"{_plain(benchmark)}_average")
+        if column is None:
+            continue
+        own = (items["benchmark"] == benchmark).to_numpy()
+        over_all, over_kept = _means(cells[own]), _means(cells[own & kept])
+        told = pd.to_numeric(theirs[column], errors="coerce").to_dict()
+        for place, name in enumerate(names):
+            if name not in told:
+                continue
+            value = told[name]
+            same = min(abs(over_all[place] - value), abs(over_kept[place] - value)) <= _CLOSE
+            yield "model means", ("value", name, column, over_all[place], value), bool(same)
+
+
+def _means(cells: np.ndarray) -> np.ndarray:
+    """Return the mean outcome of each model over items, NaN where it answered none; shape (N,)."""
+    observed = (~np.isnan(cells)).sum(axis=0)
+    return np.where(observed > 0, np.nansum(cells, axis=0) / np.maximum(observed, 1), np.nan)
