@@ -639,6 +639,61 @@ def write_results(
             target / "summary.json",
         )
 
+    write_json(
+        {
+            "sources": [
+                {
+                    "source": "made-up",
+                    "formats": ["inspect", "lm-eval"],
+                    "models": models,
+                    "rows": 4000,
+                    "rows_that_tell_their_question": 1000,
+                    "failures_known": True,
+                    "licence": "CC-BY-4.0",
+                    "fetched": {},
+                    "scorer": "scoring.yaml",
+                    "simulated": True,
+                }
+            ],
+            "conflicts": {
+                "honest": [
+                    {
+                        "kind": "changed key",
+                        "done": "missing",
+                        "outcomes": 1234,
+                        "models": 3,
+                        "benchmarks": [names[0]],
+                    }
+                ]
+            },
+            "missingness": [
+                {
+                    "benchmark": names[0],
+                    "why": "failed",
+                    "missing": 41,
+                    "share": 0.05,
+                    "r": -0.62,
+                    "low": -0.8,
+                    "high": -0.31,
+                    "related": "yes",
+                }
+            ],
+            "rescoring": [
+                {
+                    "benchmark": names[0],
+                    "scorer": "math-verify 0.9.0",
+                    "answers": 100,
+                    "same": 90,
+                    "to_one": 6,
+                    "to_zero": 1,
+                    "unparsed": 2,
+                    "timeout": 1,
+                }
+            ],
+        },
+        folder / "data_card.json",
+    )
+
     # dimensions
     dimensions = folder / "dimensions"
     theta_display = (theta @ T) * sign

@@ -16,11 +16,11 @@ from docutils.core import publish_parts
 from jinja2 import Environment, StrictUndefined
 from report_fixture import FakeStudy, write_results
 
-from benchmirt import figures, report
+from benchmirt import figures, joining, report
 from benchmirt.errors import InputError
 from benchmirt.figures import words
 from benchmirt.files import read_json, write_json
-from benchmirt.report import captions, gather, page, story, tables
+from benchmirt.report import captions, card, gather, page, story, tables
 
 VOID = {"meta", "img", "br", "line", "rect", "circle", "path", "link", "input", "hr"}
 
@@ -488,6 +488,39 @@ def test_numbers_in_tables_are_those_of_the_files(made: tuple[Path, FakeStudy, P
     assert len(reasons) <= 2
     _, missing = tables.missing(found)
     assert len(missing) == 16
+
+
+def test_the_data_card_in_words(made: tuple[Path, FakeStudy, Path], tmp_path: Path) -> None:
+    found = gather.gather(*made[:2]).card
+    (source,) = card.sources(found)
+    assert (source["format"], source["told"], source["licence"]) == (
+        "inspect and lm-eval",
+        "25\u00a0%",
+        "CC-BY-4.0",
+    )
+    (conflict,) = card.conflicts(found)
+    assert (conflict["kind"], conflict["outcomes"], conflict["done"]) == (
+        "Another right answer",
+        "1,234",
+        "missing",
+    )
+    (missing,) = card.missingness(found)
+    assert missing["r"] == "\u2212.62"
+    assert missing["missing"] == "41 (5\u00a0%)"
+    (again,) = card.rescoring(found)
+    assert (again["same"], again["missing"], again["timeout"]) == ("93\u00a0%", "3", "1")
+    text = made[2].read_text()
+    for shown in ("Another right answer", "math-verify 0.9.0", "\u2212.62", "CC-BY-4.0"):
+        assert shown in text
+
+
+def test_every_kind_of_conflict_has_words() -> None:
+    """The kinds are those that the table in the module's docstring explains."""
+    assert joining.__doc__ is not None
+    border = "\n================ "
+    table = joining.__doc__.split(border)[2].splitlines()[1:]
+    kinds = {line[:16].strip() for line in table if line[:1].strip()}
+    assert kinds == set(card.KINDS)
 
 
 def test_fit_cards(made: tuple[Path, FakeStudy, Path]) -> None:

@@ -25,7 +25,7 @@ CATALOGUE = {
 DRAWN = CATALOGUE | {"figure_claim"}
 JUDGED = {"claim", "claims_table"}
 FITTED = {"fit", "fit_nuts"}
-FROM_MATRIX = FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | {"number", "page"}
+FROM_MATRIX = FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | {"number", "data_card", "page"}
 EVERYTHING = FROM_MATRIX | {"collect", "matrix", "fits_table"}
 
 # Edited module of the library -> rules that run again. `fit` stands for svi and em, see the test of the engines.

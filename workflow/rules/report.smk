@@ -1,11 +1,37 @@
 """Report: figures and the page, made from result files alone.
 
 in    <results>/claims/, <results>/dimensions/, <results>/matrix/, <results>/fits/
-out   <results>/figures/{figure}.{png,svg,pdf}, <results>/report/index.html
-steps figure_*      one figure of the catalogue each
+out   <results>/figures/{figure}.{png,svg,pdf}, <results>/data_card.json, <results>/report/index.html
+steps data_card     what the study rests on: sources, models, benchmarks, what is missing, conflicts
+      figure_*      one figure of the catalogue each
       figure_claim  the figure of one claim
       page          the one self-contained page
 """
+
+
+rule data_card:
+    input:
+        honest=[f"<results>/matrix/honest/{file}" for file in page.TABLES],
+        published=[f"<results>/matrix/published/{file}" for file in page.TABLES],
+        shards=outcomes("shard0.parquet"),
+        manifests=outcomes("shard0.manifests.json"),
+    output:
+        "<results>/data_card.json",
+    log:
+        "<logs>/data_card.log",
+    benchmark:
+        "<benchmarks>/data_card.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+    params:
+        sources=[[source.name, source.options.get("licence"), source.fetched] for source in STUDY.sources],
+        fingerprint=code_of("data_card"),
+    script:
+        "../../scripts/data_card.py"
+
 
 for name in figures.CATALOGUE:
 

@@ -16,9 +16,18 @@ from benchmirt import figures
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["build", "inputs"]
+__all__ = ["POLICIES", "TABLES", "build", "inputs"]
 
 POLICIES = ("honest", "published")
+TABLES = (
+    "summary.json",
+    "items.parquet",
+    "models.parquet",
+    "coverage.csv",
+    "conflicts.csv",
+    "missingness.csv",
+)
+"""Files of a matrix that the data card is made from."""
 
 
 def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list[str]:
@@ -49,7 +58,7 @@ def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list
         "dimensions/reproducibility.csv",
         "dimensions/stability.json",
     ]
-    return [*drawn, *records, "claims/claims.csv", *matrix, "fits.csv", *runs, *evidence]
+    return [*drawn, *records, "claims/claims.csv", "data_card.json", *matrix, "fits.csv", *runs, *evidence]
 
 
 def build(

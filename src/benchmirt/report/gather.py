@@ -81,6 +81,8 @@ class Findings:
         Summary of the matrix by policy.
     fits
         The fits, in the order of the fits table.
+    card
+        The data card.
     """
 
     results: Path
@@ -103,6 +105,7 @@ class Findings:
     coverage: pd.DataFrame
     summaries: Mapping[str, Mapping[str, Any]]
     fits: tuple[Fit, ...]
+    card: Mapping[str, Any]
 
     @property
     def kept_models(self) -> int:
@@ -230,4 +233,5 @@ def gather(results: Path, study: Any, configfiles: Sequence[str] = ()) -> Findin
             policy: store.read_json(results / "matrix" / policy / "summary.json") for policy in POLICIES
         },
         fits=read_fits(results),
+        card=store.read_json(results / "data_card.json"),
     )

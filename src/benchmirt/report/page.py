@@ -17,7 +17,7 @@ from benchmirt.claims.verdict import is_trial
 from benchmirt.errors import InputError
 from benchmirt.figures import catalogue, claim, verdicts, words
 from benchmirt.files import write_text
-from benchmirt.report import captions, story, tables
+from benchmirt.report import captions, card, story, tables
 from benchmirt.report.gather import Findings
 
 HEAVY = 900_000
@@ -271,6 +271,10 @@ def render(found: Findings) -> str:
         missing_reasons=missing_reasons,
         missing=missing,
         sources=tables.sources(found),
+        card_sources=card.sources(found.card),
+        conflicts=card.conflicts(found.card),
+        missingness=card.missingness(found.card),
+        rescoring=card.rescoring(found.card),
         cards=[tables.fit_card(fit) for fit in found.fits],
         page_command=tables.command(found, "report/index.html"),
         provenance=provenance,

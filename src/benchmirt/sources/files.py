@@ -151,7 +151,16 @@ def read(folder: Path, model: str, shown: str, scorer: Scorer, kind: str) -> raw
             file=shown,
             todo="Fetch the samples as well as the totals, or take the folder out",
         )
-    return raw.Found(tables, hashes, unused, runs, _KNOWN_AS, formats <= TELLS_FAILURES, (_WAY_OUT,))
+    return raw.Found(
+        tables,
+        hashes,
+        unused,
+        runs,
+        _KNOWN_AS,
+        failures_known=formats <= TELLS_FAILURES,
+        way_out=(_WAY_OUT,),
+        formats=tuple(sorted(formats)),
+    )
 
 
 @dataclass
@@ -235,5 +244,10 @@ def _finish(one: _Model, home: str, study: Study, manifest: Mapping[str, Any]) -
         one.files,
         one.unused,
         one.runs,
-        {**manifest, "failures_known": known, "simulated": simulated},
+        {
+            **manifest,
+            "failures_known": known,
+            "simulated": simulated,
+            "formats": sorted(one.formats),
+        },
     )

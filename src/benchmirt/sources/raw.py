@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
+_DOCUMENT = "doc."  # the fields that a doc_hash is about
 _CONFLICT = REASONS.index("conflict") + 1
 
 
@@ -67,6 +68,8 @@ class Found:
         Whether the format tells a failure from a wrong answer.
     way_out
         What to do where no row is scored, if that is something special.
+    formats
+        Formats of the files, where they are told by content.
     """
 
     tables: Sequence[Table]
@@ -76,6 +79,7 @@ class Found:
     known_as: str | None
     failures_known: bool = True
     way_out: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
 
 
 Read = Callable[[Path, str, str, Scorer], Found]
@@ -86,7 +90,7 @@ class Items:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, Asked | None], tuple[int, Mapping[str, str], int | None, list[Any]]] = {}
-        self._content: dict[tuple[int, str, str], Asked | None] = {}
+        self._content: dict[tuple[int, str, str, str], Asked | None] = {}
         self._rules: dict[int, Rule] = {}
         self._benchmark: dict[str, str] = {}
 
@@ -95,7 +99,10 @@ class Items:
         marks = part.column(known_as) if known_as else None
         if marks is None or not all(isinstance(mark, str) for mark in marks):
             return part.rule.content_of(part)
-        keys = [(part.number, part.table.task, mark) for mark in marks]
+        answers = _answers_beside(part)
+        keys = [
+            (part.number, part.table.task, mark, answer) for mark, answer in zip(marks, answers, strict=True)
+        ]
         if not all(key in self._content for key in keys):
             self._content.update(zip(keys, part.rule.content_of(part), strict=True))
         return [self._content[key] for key in keys]
@@ -189,6 +196,14 @@ class Items:
         for name in ("row", "fact_row"):
             table[name] = pd.array([None] * len(table), dtype="Int64")
         return table
+
+
+def _answers_beside(part: Part) -> list[str]:
+    """Return the right answers that stand beside the document, of which a format's own hash knows nothing."""
+    key = part.rule.key
+    inside = key is None or key.startswith(_DOCUMENT)
+    answers = None if inside or key is None else part.column(key)
+    return [""] * part.size if answers is None else [repr(answer) for answer in answers]
 
 
 def _storable(text: str | None) -> str | None:
@@ -583,7 +598,11 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
         for table in found.tables:
             gathered.add(table, found.known_as)
         files = {name: {"path": f"{shown}/{name}", "sha256": digest} for name, digest in found.files.items()}
-        own = {"failures_known": found.failures_known, "simulated": simulated}
+        own = {
+            "failures_known": found.failures_known,
+            "simulated": simulated,
+            "formats": found.formats or (source.kind,),
+        }
         done[model] = gathered.finish(
             shown, files, found.unused, found.runs, {**manifest_of(source, scorer), **own}
         )

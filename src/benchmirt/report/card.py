@@ -1,0 +1,107 @@
+"""Rows of the data card's tables on the page, from `data_card.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmirt.figures import words
+
+__all__ = ["conflicts", "missingness", "rescoring", "sources"]
+
+KINDS = {
+    "reordered": "question under another name",
+    "renamed": "question under a name of its own",
+    "edited options": "other answer options",
+    "other question": "another question under one name",
+    "changed key": "another right answer",
+    "shuffled options": "options in another order",
+    "same question": "one question twice in a benchmark",
+    "not compared": "contents that cannot be compared",
+    "repeated rows": "rows that repeat a question",
+    "repeats": "questions asked several times",
+    "repeated runs": "models that two sources have",
+}
+"""Kinds of conflicts, in words."""
+
+_WHY = {"any reason": "missing for any reason", "failed": "run, and failed"}
+
+
+def sources(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return one row per source."""
+    return [_source(one) for one in card["sources"]]
+
+
+def _source(one: Mapping[str, Any]) -> dict[str, str]:
+    told, rows = one["rows_that_tell_their_question"], one["rows"]
+    origin = [
+        f"{place.get('data_set') or place.get('repository') or role} at {str(place.get('revision') or '')[:12]}"
+        for role, place in (one.get("fetched") or {}).items()
+    ]
+    return {
+        "source": str(one["source"]),
+        "format": words.listing([str(name) for name in one["formats"]]),
+        "models": words.count(one["models"]),
+        "rows": words.count(rows),
+        "told": words.NOTHING if told is None else words.share(told / rows if rows else None),
+        "failures": "told" if one["failures_known"] else "not told from a 0",
+        "licence": str(one["licence"] or "not given"),
+        "origin": words.listing(origin) if origin else words.NOTHING,
+        "scorer": str(one["scorer"]),
+        "simulated": "yes" if one["simulated"] else "no",
+    }
+
+
+def conflicts(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return one row per kind of conflict and what was done about it under the honest policy."""
+    return [
+        {
+            "kind": words.capital(KINDS.get(str(one["kind"]), str(one["kind"]))),
+            "outcomes": words.count(one["outcomes"]) if one["outcomes"] else words.NOTHING,
+            "models": words.count(one["models"]) if one["models"] else words.NOTHING,
+            "benchmarks": words.listing(_few([str(name) for name in one["benchmarks"]])),
+            "done": str(one["done"]),
+        }
+        for one in card["conflicts"]["honest"]
+    ]
+
+
+def _few(names: list[str]) -> list[str]:
+    """Return some names, and how many more there are."""
+    return names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+
+
+def missingness(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return one row per benchmark and group of reasons, those related to ability first."""
+    order = {"yes": 0, "no": 1, "cannot test": 2}
+    return [
+        {
+            "benchmark": str(one["benchmark"]),
+            "why": _WHY.get(str(one["why"]), str(one["why"])),
+            "missing": f"{words.count(one['missing'])} ({words.share(one['share'])})",
+            "r": words.number(one["r"]),
+            "interval": words.interval((one["low"], one["high"])),
+            "related": str(one["related"]),
+        }
+        for one in sorted(card["missingness"], key=lambda one: order.get(str(one["related"]), 3))
+    ]
+
+
+def rescoring(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return one row per benchmark that was graded again: how often that changed the logged outcome."""
+    rows = []
+    for one in card["rescoring"]:
+        both = one["same"] + one["to_one"] + one["to_zero"]
+        rows.append(
+            {
+                "benchmark": str(one["benchmark"]),
+                "scorer": str(one["scorer"]),
+                "answers": words.count(one["answers"]),
+                "same": words.share(one["same"] / both if both else None),
+                "to_one": words.count(one["to_one"]),
+                "to_zero": words.count(one["to_zero"]),
+                "missing": words.count(one["unparsed"] + one["timeout"]),
+                "timeout": words.count(one["timeout"]),
+            }
+        )
+    return rows
