@@ -63,6 +63,7 @@ FORMATS = ("lm-eval", "inspect", "helm", "olmo-eval", "every-eval-ever", "evalsc
 FILES = ("files", *FORMATS)
 """The same and ``files``, whose formats are told by what is in them."""
 
+_MODEL = "{model}"
 STATISTICS = "_published"
 """Stands for the published statistics where others have the name of a source, which cannot begin so."""
 
@@ -102,6 +103,12 @@ class Source:
     def fetched(self) -> dict[str, dict[str, Any]]:
         """What comes from the hub: the key of the path that it stands for -> the data set."""
         return {role: self.options[role] for role in PLACES if isinstance(self.options.get(role), dict)}
+
+    @property
+    def per_model(self) -> bool:
+        """Whether each model has a data set of its own on the hub."""
+        folder = self.options.get("folder")
+        return isinstance(folder, dict) and _MODEL in folder["hub"]
 
     def _place(self, role: str, results: str) -> str:
         """Return the path of a file or a folder: as it was given, or the folder that it is fetched into."""
@@ -208,15 +215,6 @@ class Study:
         """Say whether a model takes part, by ``models.include`` and ``models.exclude``."""
         include = self.models["include"]
         return model not in self.models["exclude"] and (not include or model in include)
-
-    @property
-    def fetched(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """What comes from the hub: its folder's two names in ``<results>/fetched/`` -> the data set."""
-        named = {source.name: source.fetched for source in self.sources}
-        named[STATISTICS] = {
-            role: place for role, place in self.published_statistics.items() if isinstance(place, dict)
-        }
-        return {(name, role): found for name, places in named.items() for role, found in places.items()}
 
     def statistics_places(self, results: str) -> dict[str, str]:
         """Return the published tables of ``items`` and ``models``, or the folders that they are fetched into."""
@@ -673,6 +671,19 @@ def _check_raw(
             yield from _unreadable(path, full, "file", f"{where}.{key}", origin, check_files)
 
 
+def _check_hub(places: Mapping[str, Any], where: str, origin: str) -> Iterator[InputError]:
+    """Yield where a data set is asked for by model though there is no folder per model."""
+    for role, place in places.items():
+        if isinstance(place, Mapping) and role != "folder" and _MODEL in place.get("hub", ""):
+            yield InputError(
+                f"{_MODEL} stands for one model after the other, and this is not a folder per model",
+                file=origin,
+                where=f"{where}.{role}.hub",
+                found=f'"{place["hub"]}"',
+                todo="Name one data set",
+            )
+
+
 def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]:
     """Yield what is wrong with the simulated double: nothing reads it, or two sources read the same."""
     if raw["simulate"] is None:
@@ -726,6 +737,7 @@ def _check_meaning(
                 todo="Give each source its own name",
             )
         names[source["name"].casefold()] = source["name"]
+        yield from _check_hub({role: source.get(role) for role in PLACES}, where, origin)
         if source["kind"] in (*RAW, *FILES):
             yield from _check_raw(source, where, raw["simulate"], base, root, origin, check_files)
         if source["kind"] != "table":
@@ -745,6 +757,7 @@ def _check_meaning(
             if role in source and not isinstance(source[role], Mapping):
                 full = base / source[role]
                 yield from _unreadable(source[role], full, "file", f"{where}.{role}", origin, check_files)
+    yield from _check_hub(raw["published_statistics"], "published_statistics", origin)
     for role, place in raw["published_statistics"].items():
         if isinstance(place, str):
             where = f"published_statistics.{role}"

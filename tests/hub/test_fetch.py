@@ -117,11 +117,11 @@ def test_a_hub_that_is_not_there_is_told(hub: Hub, client: Client) -> None:
 
 def test_a_slow_hub_is_asked_again(hub: Hub, client: Client) -> None:
     hub.fail("HEAD .*small.csv", lag=3)
-    done = client.fetch(files=("small.csv",), timeout=0.3)
+    done = client.fetch(files=("small.csv",), timeout=1.0)
     assert done.code == 0, done.text
     assert "no answer" in done.text
     hub.fail("HEAD .*big.csv", times=9, lag=3)
-    client.fetch(files=("big.csv",), timeout=0.2, out="b").refused("busy or out of reach", "no answer")
+    client.fetch(files=("big.csv",), timeout=0.5, out="b").refused("busy or out of reach", "no answer")
 
 
 def test_a_cut_body_is_resumed_at_the_last_ten_megabytes(hub: Hub, client: Client) -> None:

@@ -136,6 +136,33 @@ def test_raw_results_of_the_hub_give_the_outcomes_of_the_same_files_in_a_folder(
     assert rules(call(client, {"sources": [fetched, near]}, "-n", *wanted)) == []
 
 
+def test_each_model_may_have_a_data_set_of_its_own(hub: Hub, client: Client) -> None:
+    for number, model in enumerate(MODELS):
+        hub.repos[f"org/simulated-{model}"] = Repo()
+        hub.repos[f"org/simulated-{model}"].commit(
+            {"all.json": safety(number), "README.md": b"# Simulated\n"}
+        )
+        path = client.home / "simulated_here" / model / "all.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(safety(number))
+    pd.DataFrame({"model": MODELS}).to_csv(client.home / "models.csv", index=False)
+    near = {"name": "near", "kind": "safety-eval", "folder": "simulated_here", "models": "models.csv"}
+    fetched = {**near, "name": "far", "folder": {"hub": "org/simulated-{model}"}}
+    study = {"sources": [fetched, near], "models": {"exclude": MODELS[3:]}}
+    wanted = ["results/outcomes/far/0of1", "results/outcomes/near/0of1"]
+    run = call(client, study, *wanted)
+    assert run.returncode == 0, run.stderr
+    assert rules(run).count("fetch") == 3
+    assert not [asked for asked in hub.asked if any(model in asked.path for model in MODELS[3:])]
+    far, here = (client.home / path for path in wanted)
+    shards = sorted(path.name for path in here.glob("shard*.parquet"))
+    assert len(shards) == 3
+    for name in shards:
+        pd.testing.assert_frame_equal(pd.read_parquet(far / name), pd.read_parquet(here / name))
+    more = {**study, "models": {"exclude": MODELS[4:]}}
+    assert rules(call(client, more, "-n", wanted[0])).count("fetch") == 1
+
+
 def test_a_gated_source_ends_the_run_in_one_sentence_and_leaves_nothing(hub: Hub, client: Client) -> None:
     hub.repos[REPO].gated = True
     source = {"name": "logs", "kind": "files", "files": {"hub": REPO, "files": ["*.csv"]}}

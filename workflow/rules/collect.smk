@@ -24,8 +24,8 @@ rule fetch:
     benchmark:
         "<benchmarks>/fetch/{source}.{role}.tsv"
     wildcard_constraints:
-        source=one_of(sorted({name for name, _ in STUDY.fetched})),
-        role=one_of(studies.PLACES),
+        source=one_of(sorted({name for name, _ in FETCHED})),
+        role=f"{one_of(studies.PLACES)}|folder/[^/]+",
     localrule: True
     conda:
         "../../envs/environment.yaml"
@@ -34,7 +34,7 @@ rule fetch:
         mem_mb=memory(500),
         downloads=1,
     params:
-        data_set=lambda w: STUDY.fetched[w.source, w.role],
+        data_set=lambda w: FETCHED[w.source, w.role],
         fingerprint=code_of("fetch"),
     script:
         "../../scripts/fetch.py"

@@ -55,6 +55,15 @@ STUDY = or_stop(studies.load, config, Path(), ROOT, origin=origin)
 CLAIMS = or_stop(claims.load, STUDY)
 SOURCES = [source.name for source in STUDY.sources]
 PLANS = {source.name: or_stop(sources.plan, source, STUDY, results="<results>") for source in STUDY.sources}
+FETCHED = {
+    (name, role): wanted
+    for name, found in [
+        *((source.name, or_stop(sources.data_sets, source, STUDY)) for source in STUDY.sources),
+        (studies.STATISTICS, STUDY.published_statistics),
+    ]
+    for role, wanted in found.items()
+    if isinstance(wanted, dict)
+}
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
 KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}

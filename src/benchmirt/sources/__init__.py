@@ -9,9 +9,9 @@ import importlib
 from pathlib import Path
 
 from benchmirt.config import FILES, RAW, Source, Study
-from benchmirt.sources.folders import Batch, plan
+from benchmirt.sources.folders import Batch, data_sets, plan
 
-__all__ = ["Batch", "collect", "modules_of", "plan"]
+__all__ = ["Batch", "collect", "data_sets", "modules_of", "plan"]
 
 
 def modules_of(kind: str) -> tuple[str, ...]:

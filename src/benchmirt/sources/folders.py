@@ -6,8 +6,8 @@ A model has its own shard up to :data:`ONE_A_SHARD` models of a source; beyond, 
 :data:`MODELS_A_JOB` of them. Which shard follows from the model's name alone, and so does the job, which
 collects about :data:`MODELS_A_JOB` models: a new model leaves the files of all others as they are.
 
-A source whose files name the models themselves is one job with one shard, and one that is fetched from the hub is one
-job as well.
+A source whose files name the models themselves is one job with one shard, and so is one that is fetched from the hub,
+unless each model has a data set of its own there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmirt import roster
 from benchmirt.config import FILES, RAW, Source, Study
 from benchmirt.errors import InputError
 from benchmirt.ids import natural
+from benchmirt.sources.reading import read_sheet
 
 __all__ = [
     "MODELS_A_JOB",
@@ -31,6 +33,7 @@ __all__ = [
     "Batch",
     "all_models",
     "batches",
+    "data_sets",
     "details",
     "jobs_of",
     "model_folders",
@@ -42,6 +45,7 @@ __all__ = [
 ONE_A_SHARD = 100
 MODELS_A_JOB = 25
 _WHOLE = "whole"
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LATEST = "latest"
 _DETAILS = "-details"
 _RESULTS = re.compile(r"(?:simulated_)?(?:all\.json|results\.[^/]+)")
@@ -113,7 +117,7 @@ def jobs_of(source: Source, models: Sequence[str]) -> dict[str, dict[str, list[s
     Which models a fetched folder holds is not known when the workflow is parsed, so the job must not depend on them.
     """
     jobs = batches(models)
-    if not source.fetched:
+    if source.per_model or not source.fetched:
         return jobs
     return {_WHOLE: {shard: own for shards in jobs.values() for shard, own in shards.items()}}
 
@@ -158,11 +162,13 @@ def all_models(source: Source, study: Study) -> dict[str, str]:
         If there is no model, or two folders hold one.
     """
     shown = source.files(study.results)["folder"]
-    if "folder" in source.options:
+    suffix = _DETAILS if source.kind == "leaderboard" else ""
+    if source.per_model:
+        folders = [f"{model}{suffix}" for model in _named(source, study)]
+    elif "folder" in source.options:
         folders = [entry.name for entry in _entries(study.base / shown, shown) if entry.is_dir()]
     else:
         assert study.simulate is not None
-        suffix = _DETAILS if source.kind == "leaderboard" else ""
         folders = [f"{model}{suffix}" for model in roster.chosen(study.simulate["models"])]
     found: dict[str, str] = {}
     for folder in folders:
@@ -183,6 +189,47 @@ def all_models(source: Source, study: Study) -> dict[str, str]:
             todo=f"Name the folder that holds them in sources ({source.name}).folder",
         )
     return found
+
+
+def _named(source: Source, study: Study) -> list[str]:
+    """Return the models that the source's file with facts of models names.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a name in it cannot be a part of a data set's name.
+    """
+    shown = source.options["models"]
+    key = source.options["model_columns"].get("model", "model")
+    names = read_sheet(study.resource(shown), shown, key).column(key)
+    odd = next((name for name in names if _NAME.fullmatch(name) is None), None)
+    if odd is not None:
+        raise InputError(
+            "this cannot be a part of the name of a data set",
+            file=shown,
+            where=f'column "{key}"',
+            found=f'"{odd}"',
+            expected="letters, digits, '.', '_' and '-'",
+            todo="Correct it, or name models: FILE with the models that the hub has",
+        )
+    return names
+
+
+def data_sets(source: Source, study: Study) -> dict[str, dict[str, Any]]:
+    """Return what is fetched for a source: a folder in ``<results>/fetched/{source}/`` -> the data set.
+
+    Raises
+    ------
+    InputError
+        If each model has a data set of its own, and the models are not known.
+    """
+    if not source.per_model:
+        return source.fetched
+    wanted = source.options["folder"]
+    return {
+        f"folder/{folder}": {**wanted, "hub": wanted["hub"].replace("{model}", model)}
+        for model, folder in model_folders(source, study).items()
+    }
 
 
 def model_folders(source: Source, study: Study) -> dict[str, str]:
@@ -331,6 +378,8 @@ def tree(path: Path, shown: str) -> list[str]:
 
 def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -> list[str]:
     """Return the raw files of some models, or the folder that is made for all of them."""
+    if source.per_model:
+        return [f"{folder}/{name}" for name in models.values()]
     if source.fetched or "folder" not in source.options:
         return [folder]
     paths: list[str] = []
@@ -380,7 +429,9 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
         return [Batch(name="", models=(), shards=("shard0",), inputs=tuple(given.values()))]
     tables = [os.path.relpath(study.resource(path), study.base or ".") for path in source.options["scoring"]]
     tables.append(os.path.relpath(study.resource(given["models"]), study.base or "."))
-    if source.fetched and results is not None:  # what is fetched need not be there yet
+    if (
+        source.fetched and not source.per_model and results is not None
+    ):  # what is fetched need not be there yet
         name = _WHOLE if source.by_model else ""
         place = given["folder" if source.by_model else "files"]
         return [Batch(name=name, models=(), shards=(), inputs=(place, *tables))]
