@@ -41,6 +41,7 @@ _CARD = ("README.md", "LICENSE", "LICENSE.txt", "LICENSE.md")
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 _RATE_LIMIT = re.compile(r'"\w+"\s*;\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d+)')
 _BLOCK = 1 << 20
+_STATISTICS = "/api/agent-harnesses"  # what the client asks beside the data
 _ONLINE = "Fetch it once with a connection and without HF_HUB_OFFLINE"
 
 
@@ -176,51 +177,36 @@ def _record(wanted: DataSet, commit: str, files: Mapping[str, Mapping[str, Any]]
 
 @contextmanager
 def _client(patience: Patience) -> Iterator[None]:
-    """Have the client send all its requests with our patience."""
+    """Have the client send all its requests with our patience; proxies and certificates stay those of the user."""
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # both are read when the client is imported
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     import httpx2
     import huggingface_hub
-    from huggingface_hub.utils import _http
 
+    usual: Any = {"event_hooks": huggingface_hub.get_session().event_hooks, "follow_redirects": True}
     # Both name addresses whole, and that of a large file holds a signature that lets anybody read it.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
-    class Patient(httpx2.HTTPTransport):
+    class Patient(httpx2.Client):
         """Sends a request again while the hub is busy or out of reach."""
 
-        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-            if request.url.path.endswith(
-                "/api/agent-harnesses"
-            ):  # statistics of the client, no part of the data
+        def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+            if request.url.path == _STATISTICS:
                 return httpx2.Response(404, request=request)
             request.extensions["timeout"] = httpx2.Timeout(patience.timeout).as_dict()
-            if "range" in request.headers:
-                _log.info("%s: cut off; going on with %s", _what(request), request.headers["range"])
-            return _patiently(
-                lambda: super(Patient, self).handle_request(request), patience, _what(request), httpx2
-            )
+            return _patiently(lambda: super(Patient, self).send(request, **how), patience, request)
 
-    def factory() -> httpx2.Client:
-        hooks: Any = {"request": [_http.hf_request_event_hook]}
-        return httpx2.Client(transport=Patient(), event_hooks=hooks, follow_redirects=True)
-
-    huggingface_hub.set_client_factory(factory)
+    huggingface_hub.set_client_factory(lambda: Patient(**usual))
     try:
         yield
     finally:
-        huggingface_hub.set_client_factory(_http.default_client_factory)
-
-
-def _what(request: httpx2.Request) -> str:
-    """Return what a message calls a request: never its query, which may hold a signature."""
-    return f"{request.url.host}{request.url.path}"
+        huggingface_hub.set_client_factory(lambda: httpx2.Client(timeout=None, **usual))
 
 
 def _patiently(
-    send: Callable[[], httpx2.Response], patience: Patience, what: str, http: Any
+    send: Callable[[], httpx2.Response], patience: Patience, request: httpx2.Request
 ) -> httpx2.Response:
     """Send a request until it is answered.
 
@@ -229,13 +215,18 @@ def _patiently(
     _GaveUpError
         If patience ends, or the hub asks for more of it.
     """
+    import httpx2
+
+    what = f"{request.url.host}{request.url.path}"  # never its query, which may hold a signature
+    if "range" in request.headers:
+        _log.info("%s: cut off; going on with %s", what, request.headers["range"])
     attempt = 0
     while True:
         attempt += 1
         asked = None
         try:
             response = send()
-        except (http.TimeoutException, http.NetworkError, http.RemoteProtocolError) as error:
+        except (httpx2.TimeoutException, httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
             why = f"no answer ({str(error) or type(error).__name__})"
         else:
             if response.status_code not in _BUSY:

@@ -229,7 +229,8 @@ class HubHandler(Handler):
             entries.append(entry)
         more = {}
         if start + PAGE < len(names):
-            address = f"{self.hub.address}{urlsplit(self.path).path}?recursive=True&cursor={start + PAGE}"
+            home = f"http://{self.headers['Host']}"
+            address = f"{home}{urlsplit(self.path).path}?recursive=True&cursor={start + PAGE}"
             more["Link"] = f'<{address}>; rel="next"'
         self.say(entries, **more)
 

@@ -279,6 +279,14 @@ def test_a_page_that_is_no_hub_is_told(hub: Hub, client: Client) -> None:
     assert "Traceback" not in done.text
 
 
+def test_the_proxy_of_the_user_is_gone_through(hub: Hub, client: Client) -> None:
+    far = {"HF_ENDPOINT": "http://hub.invalid", "HTTP_PROXY": hub.address, "NO_PROXY": ""}
+    done = client.fetch(files=("small.csv",), variables=far)
+    assert done.code == 0, done.text
+    assert done.files == {"small.csv": files_of(hub)["small.csv"]}
+    assert {asked.headers["host"] for asked in hub.asked} == {"hub.invalid"}
+
+
 def test_offline_all_comes_from_the_cache(hub: Hub, client: Client) -> None:
     first = client.fetch("main")
     hub.asked.clear()
