@@ -22,7 +22,8 @@ import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import constraints
 
-from benchmirt.likelihood import Asymptotes, item_log_likelihood
+from benchmirt.likelihood import Asymptotes, log_likelihood
+from benchmirt.tiles import Tiled
 
 __all__ = ["Priors", "mirt", "sample_frame"]
 
@@ -56,7 +57,7 @@ def sample_frame(theta: Array) -> tuple[Array, Array]:
 
 
 def mirt(
-    responses: Array,
+    responses: Array | Tiled,
     dims: int,
     asymptotes: Asymptotes | None = None,
     priors: Priors = Priors(),
@@ -68,7 +69,7 @@ def mirt(
     Parameters
     ----------
     responses
-        1, 0 or -1 (missing), int8, shape (models, items).
+        1, 0 or -1 (missing), int8, shape (models, items), or the same by tile.
     dims
         Number of dimensions K.
     asymptotes
@@ -102,5 +103,4 @@ def mirt(
     else:
         a = numpyro.sample("a", dist.Normal(0.0, tau).expand([items, dims]).to_event(2))
         d = numpyro.sample("d", dist.Normal(mu_d, sigma_d).expand([items]).to_event(1))
-    log_likelihood = item_log_likelihood(theta, a, d, responses, asymptotes)
-    numpyro.factor("responses", (log_likelihood - reference).sum())
+    numpyro.factor("responses", log_likelihood(theta, a, d, responses, asymptotes, reference))

@@ -71,7 +71,7 @@ def passes(models: int, items: int, y: np.ndarray) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from benchmirt.likelihood import item_log_likelihood
+    from benchmirt.likelihood import log_likelihood
 
     rng = np.random.default_rng(0)
     theta, a, d = (
@@ -84,9 +84,7 @@ def passes(models: int, items: int, y: np.ndarray) -> dict[str, Any]:
 
     floor_pass = jax.jit(floor)
     cells = jnp.asarray(y)
-    gradient = jax.value_and_grad(
-        lambda theta, a, d: item_log_likelihood(theta, a, d, cells).sum(), argnums=(0, 1, 2)
-    )
+    gradient = jax.value_and_grad(lambda theta, a, d: log_likelihood(theta, a, d, cells), argnums=(0, 1, 2))
     rounds = 10
 
     @jax.jit

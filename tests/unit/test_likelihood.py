@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmirt import likelihood
+from benchmirt import likelihood, tiles
 
 
 def direct(eta, y, floor, ceiling):
@@ -49,6 +49,7 @@ def test_plain_items_need_no_asymptotes(small):
         likelihood.cell_log_likelihood(eta, small["y"], asymptotes),
         likelihood.cell_log_likelihood(eta, small["y"]),
         rtol=1e-6,
+        atol=1e-7,
     )
 
 
@@ -62,19 +63,16 @@ def test_impossible_asymptotes_are_refused(floor, ceiling):
 def test_gradient_equals_finite_differences_in_float64(small, plain):
     floor, ceiling = (np.zeros(11), np.ones(11)) if plain else (small["floor"], small["ceiling"])
     asymptotes = likelihood.asymptotes_of(floor, ceiling)
-    weights = np.linspace(0.5, 2.0, 11)
 
     def total(theta, a, d):
-        return (
-            jnp.asarray(weights) * likelihood.item_log_likelihood(theta, a, d, small["y"], asymptotes)
-        ).sum()
+        return 3.0 * likelihood.log_likelihood(theta, a, d, small["y"], asymptotes, 0.5)
 
     gradients = jax.grad(total, argnums=(0, 1, 2))(small["theta"], small["a"], small["d"])
     start = [small[name].astype(np.float64) for name in ("theta", "a", "d")]
 
     def value(arrays):
         theta, a, d = arrays
-        return (weights * direct(theta @ a.T + d, small["y"], floor, ceiling)).sum()
+        return 3.0 * (direct(theta @ a.T + d, small["y"], floor, ceiling).sum() - 11 * 0.5)
 
     for which, gradient in enumerate(gradients):
         for index in np.ndindex(start[which].shape):
@@ -84,6 +82,40 @@ def test_gradient_equals_finite_differences_in_float64(small, plain):
             assert float(gradient[index]) == pytest.approx(
                 (value(up) - value(down)) / 2e-5, rel=2e-3, abs=2e-4
             )
+
+
+def test_logarithms_are_as_good_as_float32_is():
+    unit = np.linspace(0, 1, 100_001, dtype=np.float32)
+    exact = np.log1p(unit.astype(np.float64))
+    np.testing.assert_allclose(likelihood._log1p(jnp.asarray(unit)), exact, rtol=3e-7)
+    wide = np.geomspace(1.2e-38, 1.0, 100_001).astype(np.float32)
+    np.testing.assert_allclose(
+        likelihood._log(jnp.asarray(wide)), np.log(wide.astype(np.float64)), rtol=2e-7, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_tiles_do_not_change_the_likelihood(plain, monkeypatch):
+    rng = np.random.default_rng(5)
+    models, items = 9, 203  # the last tile is filled up
+    theta, a = rng.normal(size=(models, 2)), rng.normal(size=(items, 2))
+    d = rng.normal(size=items)
+    y = rng.integers(-1, 2, size=(models, items)).astype(np.int8)
+    y[:, 64:128] = -1  # a tile without any response
+    floor = np.zeros(items) if plain else np.where(np.arange(items) % 3 == 0, 0.25, 0.0)
+    asymptotes = likelihood.asymptotes_of(floor, np.ones(items))
+    arrays = [jnp.asarray(x, jnp.float32) for x in (theta, a, d)]
+
+    def value_and_gradient():
+        total = jax.value_and_grad(lambda *x: likelihood.log_likelihood(*x, y, asymptotes), argnums=(0, 1, 2))
+        return total(*arrays), likelihood.item_log_likelihood(*arrays, y, asymptotes)
+
+    whole = value_and_gradient()
+    monkeypatch.setattr(tiles, "CELLS", models * 64)
+    assert tiles.width_of(models, items) == 64
+    for one, other in zip(jax.tree.leaves(value_and_gradient()), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(whole[1], direct(theta @ a.T + d, y, floor, 1.0).sum(0), rtol=1e-4, atol=1e-5)
 
 
 @settings(max_examples=200, deadline=None)

@@ -14,7 +14,8 @@ of the evidence, so they cannot run away, as Newton steps do where few models an
 covariances, which the bound makes too narrow, are replaced by those of the expected curvature under the Gaussian logits
 (Knowles and Minka 2011). Asymptotes enter through the responsibilities r of the EM complete data: the chance that a response
 passed through the logistic part; r = 1 without asymptotes, 0 where a response is missing. xi^2 is a product of second moments of
-models and items, so that a cell costs a dozen multiply-adds, a root and a tanh.
+models and items, so that a cell costs a dozen multiply-adds, a root and a tanh. A sweep is one pass over tiles of items
+(:mod:`benchmirt.tiles`): a tile's items are updated at once, and add what they say about the models.
 
 Many replicates of one data set (bootstrap, folds, halves, leave-one-out) differ by weights only and share one compilation:
 a model of weight 0 does not inform the items but is still scored, an item of weight 0 does not inform the abilities but is
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from benchmirt import tiles
 from benchmirt.inference import check_dims
 from benchmirt.inference.posterior import State, report_frame, settle_frame, state_of, update_hyper
 from benchmirt.inference.record import FitError, FitRecord
@@ -40,13 +42,13 @@ from benchmirt.likelihood import (
     Asymptotes,
     asymptotes_of,
     cell_log_likelihood,
-    logit_moments,
     moderated,
     responsibility,
     score_and_curvature,
 )
 from benchmirt.model import Priors
 from benchmirt.provenance import versions
+from benchmirt.tiles import Tiled
 
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
@@ -97,19 +99,24 @@ def _pairs(size: int) -> list[tuple[int, int]]:
     return [(p, q) for p in range(size) for q in range(p, size)]
 
 
+def _places(size: int) -> dict[tuple[int, int], int]:
+    """Row of every place of a symmetric matrix in its packed form."""
+    return {place: row for row, (p, q) in enumerate(_pairs(size)) for place in ((p, q), (q, p))}
+
+
 def _packed(matrices: Array) -> Array:
     """Upper triangles of symmetric matrices (n, p, p), one row per place: (p (p + 1) / 2, n)."""
     return jnp.stack([matrices[:, p, q] for p, q in _pairs(matrices.shape[-1])])
 
 
 def _inverse(packed: Array, size: int) -> Array:
-    """Invert many small symmetric positive definite matrices: packed (p (p + 1) / 2, n) in, full (n, p, p) out.
+    """Invert many small symmetric positive definite matrices, packed (p (p + 1) / 2, n).
 
     LAPACK is called once per matrix and dominates a sweep at 30,000 items; these unrolled Gauss-Jordan steps run over all of
     them at once.
     """
-    place = {pair: row for row, pair in enumerate(_pairs(size))}
-    rows = [[packed[place[min(p, q), max(p, q)]] for q in range(size)] for p in range(size)]
+    place = _places(size)
+    rows = [[packed[place[p, q]] for q in range(size)] for p in range(size)]
     for k in range(size):
         pivot = 1.0 / rows[k][k]
         column = [rows[p][k] for p in range(size)]
@@ -122,55 +129,111 @@ def _inverse(packed: Array, size: int) -> Array:
     upper = {(p, q): (rows[p][q] + rows[q][p]) / 2 for p, q in _pairs(size)}
     # without a barrier each place of the result would redo all steps
     upper = jax.lax.optimization_barrier(upper)  # type: ignore[no-untyped-call]
-    return jnp.stack(
-        [jnp.stack([upper[min(p, q), max(p, q)] for q in range(size)], -1) for p in range(size)], -2
-    )
+    return jnp.stack([upper[pair] for pair in _pairs(size)])
 
 
-def _model_moments(state: State) -> Array:
-    """E[x x'] of every model, x = (theta, 1), packed: (P, models) with P = (K + 1) (K + 2) / 2."""
+def _unpacked(packed: Array, size: int) -> Array:
+    """Full symmetric matrices (n, p, p) of packed ones."""
+    place = _places(size)
+    rows = [jnp.stack([packed[place[p, q]] for q in range(size)], -1) for p in range(size)]
+    return jnp.stack(rows, -2)
+
+
+class _Items(NamedTuple):
+    """The items' Gaussians over (a_1..a_K, d) by parameter, so that a tile is a stretch of the last axis.
+
+    Attributes
+    ----------
+    mean
+        Shape (K + 1, items).
+    covariance
+        Packed, shape (P, items).
+    """
+
+    mean: Array
+    covariance: Array
+
+
+class _Moments(NamedTuple):
+    """Moments of vectors: ``mean`` (K + 1, n), and ``second``, E[v v'], packed (P, n)."""
+
+    mean: Array
+    second: Array
+
+
+def _items_of(state: State) -> _Items:
+    return _Items(state.mu.T, _packed(state.s))
+
+
+def _with_items(state: State, items: _Items) -> State:
+    return state._replace(mu=items.mean.T, s=_unpacked(items.covariance, items.mean.shape[0]))
+
+
+def _item_moments(items: _Items) -> _Moments:
+    """Return the moments of b = (a, d)."""
+    mean = items.mean
+    products = jnp.stack([mean[p] * mean[q] for p, q in _pairs(mean.shape[0])])
+    return _Moments(mean, products + items.covariance)
+
+
+def _model_moments(state: State) -> _Moments:
+    """Return the moments of x = (theta, 1)."""
     n, k = state.m.shape
-    x = [state.m[:, p] for p in range(k)] + [jnp.ones(n)]
-    return jnp.stack([x[p] * x[q] + (state.v[:, p, q] if q < k else 0.0) for p, q in _pairs(k + 1)])
+    mean = jnp.concatenate([state.m, jnp.ones((n, 1))], axis=1).T
+    second = [mean[p] * mean[q] + (state.v[:, p, q] if q < k else 0.0) for p, q in _pairs(k + 1)]
+    return _Moments(mean, jnp.stack(second))
 
 
-def _item_moments(state: State) -> Array:
-    """E[b b'] of every item, b = (a, d), packed: (P, items)."""
-    return jnp.stack(
-        [state.mu[:, p] * state.mu[:, q] + state.s[:, p, q] for p, q in _pairs(state.mu.shape[1])]
-    )
+def _logit_moments(models: _Moments, items: _Moments) -> tuple[Array, Array]:
+    """Mean and second moment of eta of every cell, (models, items); multiply-adds that fuse with what follows."""
+    size = items.mean.shape[0]
+    mean = jnp.broadcast_to(items.mean[-1], (models.mean.shape[1], items.mean.shape[1]))
+    for p in range(size - 1):
+        mean = mean + models.mean[p][:, None] * items.mean[p]
+    square = jnp.zeros_like(mean)
+    for row, (p, q) in enumerate(_pairs(size)):
+        square = square + ((1.0 if p == q else 2.0) * models.second[row])[:, None] * items.second[row]
+    return mean, square
 
 
-def _evidence(state: State, responses: Array, asymptotes: Asymptotes | None) -> tuple[Array, Array]:
+def _evidence(
+    responses: Array, models: _Moments, items: _Moments, asymptotes: Asymptotes | None
+) -> tuple[Array, Array]:
     """Return what every cell contributes under the bound, both (models, items): r (y - 1/2), and its weight w.
 
     Both are 0 where a response is missing. r and xi are the bound's own parameters, at their best for the current Gaussians;
     they serve the items and the models of one sweep.
     """
+    mean, square = _logit_moments(models, items)
     seen = responses >= 0
-    double = jnp.array([1.0 if p == q else 2.0 for p, q in _pairs(state.mu.shape[1])])
-    square = _model_moments(state).T @ (double[:, None] * _item_moments(state))
     share = jnp.where(seen, 1.0, 0.0)
     if asymptotes is not None:
-        mean = state.m @ state.mu[:, :-1].T + state.mu[:, -1]
         shrunk, _ = moderated(mean, jnp.maximum(square - mean**2, 0.0))
         share = jnp.where(seen, responsibility(shrunk, responses, asymptotes), 0.0)
-    xi = jnp.sqrt(jnp.maximum(square, 0.0) + 1e-8)
-    return share * (responses - 0.5), share * jnp.tanh(xi / 2) / (2 * xi)
+    # tanh(xi / 2) / (2 xi) is even and flat at 0: a least xi costs 1e-5 of it and keeps the difference exact enough
+    xi = jnp.sqrt(jnp.maximum(square, 1e-4))
+    shrink = jnp.exp(-xi)
+    return share * (responses - 0.5), share * ((1.0 - shrink) / ((1.0 + shrink) * (2.0 * xi)))
 
 
-def _item_precisions(state: State, weight: Array, model_weight: Array) -> Array:
-    """Posterior precisions of the items, packed (P, items)."""
-    prior, _ = _item_prior(state)
-    diagonal = [prior[p] if p == q else 0.0 for p, q in _pairs(state.mu.shape[1])]
-    return (_model_moments(state) * model_weight) @ weight + jnp.stack(diagonal)[:, None]
+def _curvature(responses: Array, models: _Moments, items: _Moments, asymptotes: Asymptotes | None) -> Array:
+    """Return the expected curvature of every cell under the Gaussian logits, (models, items); 0 where one is missing."""
+    mean, square = _logit_moments(models, items)
+    shrunk, kappa = moderated(mean, jnp.maximum(square - mean**2, 0.0))
+    return score_and_curvature(shrunk, responses, asymptotes)[1] * kappa
 
 
-def _model_precisions(moments: Array, weight: Array, dims: int) -> Array:
-    """Posterior precisions of the abilities, packed (K (K + 1) / 2, models), from the items' weighted E[a a']."""
-    rows = [row for row, (_, q) in enumerate(_pairs(dims + 1)) if q < dims]
-    prior = jnp.array([1.0 if p == q else 0.0 for p, q in _pairs(dims)])
-    return (weight @ moments[jnp.array(rows)].T).T + prior[:, None]
+def _expected_log_likelihood(
+    responses: Array, models: _Moments, items: _Moments, asymptotes: Asymptotes | None
+) -> Array:
+    """Return the expected log likelihood of every cell under the Gaussian logits, (models, items), by quadrature."""
+    mean, square = _logit_moments(models, items)
+    deviation = jnp.sqrt(jnp.maximum(square - mean**2, 0.0))
+    total = jnp.zeros_like(mean)
+    for node, weight in zip(_NODES, _NODE_WEIGHTS, strict=True):
+        at_node = cell_log_likelihood(mean + float(node) * deviation, responses, asymptotes)
+        total = total + float(weight) * at_node
+    return total
 
 
 def _item_prior(state: State) -> tuple[Array, Array]:
@@ -182,52 +245,99 @@ def _item_prior(state: State) -> tuple[Array, Array]:
     )
 
 
-def _update_items(state: State, evidence: Array, weight: Array, model_weight: Array) -> State:
-    """Maximise the bound over the items' Gaussians."""
-    size = state.mu.shape[1]
+def _item_covariances(state: State, moments: Array, weight: Array) -> Array:
+    """Posterior covariances of a tile's items, packed (P, width), from the models' weighted moments (P, models)."""
+    prior, _ = _item_prior(state)
+    diagonal = [prior[p] if p == q else 0.0 for p, q in _pairs(prior.shape[0])]
+    return _inverse(moments @ weight + jnp.stack(diagonal)[:, None], prior.shape[0])
+
+
+def _model_rows(second: Array, dims: int) -> Array:
+    """Pick from the packed moments of items E[a a'], packed, and then E[a d]: (K (K + 1) / 2 + K, n)."""
+    pairs = list(enumerate(_pairs(dims + 1)))
+    both = [second[row] for row, (_, q) in pairs if q < dims]
+    return jnp.stack(both + [second[row] for row, (p, q) in pairs if p < dims and q == dims])
+
+
+def _model_covariances(precision: Array, dims: int) -> Array:
+    """Posterior covariances of the abilities (models, K, K) from the items' summed precisions (models, K (K + 1) / 2)."""
+    prior = jnp.array([1.0 if p == q else 0.0 for p, q in _pairs(dims)])
+    return _unpacked(_inverse((precision + prior).T, dims), dims)
+
+
+def _update(
+    state: State,
+    tiled: Tiled,
+    asymptotes: Asymptotes | None,
+    model_weight: Array,
+    item_weight: Array,
+) -> State:
+    """Maximise the bound over the items' Gaussians, then over the models', in one pass over tiles."""
+    n, k = state.m.shape
+    models = _model_moments(state)
+    counted = _Moments(models.mean * model_weight, models.second * model_weight)
     precision, center = _item_prior(state)
-    s = _inverse(_item_precisions(state, weight, model_weight), size)
-    x = jnp.concatenate([state.m, jnp.ones((state.m.shape[0], 1))], axis=1)
-    linear = (x.T * model_weight) @ evidence + (precision * center)[:, None]
-    mu = jnp.stack([sum(s[:, p, q] * linear[q] for q in range(size)) for p in range(size)], -1)
-    return state._replace(mu=mu, s=s)
+    place = _places(k + 1)
+    items = _items_of(state)
+    old, asymptotes, item_weight = tiled.pad((_item_moments(items), asymptotes, item_weight))
 
+    def step(carry: tuple[_Items, Array, Array], tile: tiles.Tile) -> tuple[_Items, Array, Array]:
+        updated, from_weight, from_evidence = carry
+        moments, limits, weights = jax.tree.map(tile.take, (old, asymptotes, item_weight))
+        evidence, weight = tile.cells(_evidence, models, moments, limits)
+        covariance = _item_covariances(state, counted.second, weight)
+        linear = counted.mean @ evidence + (precision * center)[:, None]
+        mean = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
+        new = _Items(jnp.stack(mean), covariance)
+        rows = _model_rows(_item_moments(new).second, k) * weights
+        from_weight = from_weight + weight @ rows.T
+        from_evidence = from_evidence + evidence @ (new.mean[:k] * weights).T
+        return jax.tree.map(tile.put, updated, new), from_weight, from_evidence
 
-def _update_models(state: State, evidence: Array, weight: Array, item_weight: Array) -> State:
-    """Maximise the bound over the abilities' Gaussians."""
-    k = state.m.shape[1]
-    moments = _item_moments(state) * item_weight
-    v = _inverse(_model_precisions(moments, weight, k), k)
-    rows = [row for row, (p, q) in enumerate(_pairs(k + 1)) if p < k and q == k]
-    linear = evidence @ (state.mu[:, :k] * item_weight[:, None]) - weight @ moments[jnp.array(rows)].T
-    return state._replace(m=jnp.einsum("npq,nq->np", v, linear), v=v)
+    start = (
+        jax.tree.map(jnp.zeros_like, tiled.pad(items)),
+        jnp.zeros((n, len(_pairs(k)) + k)),
+        jnp.zeros((n, k)),
+    )
+    items, from_weight, from_evidence = tiles.fold(step, start, tiled)
+    v = _model_covariances(from_weight[:, :-k], k)
+    m = jnp.einsum("npq,nq->np", v, from_evidence - from_weight[:, -k:])
+    return _with_items(state, tiled.trim(items))._replace(m=m, v=v)
 
 
 def _sharpen(
-    state: State, responses: Array, asymptotes: Asymptotes | None, model_weight: Array, item_weight: Array
+    state: State, tiled: Tiled, asymptotes: Asymptotes | None, model_weight: Array, item_weight: Array
 ) -> State:
     """Replace the bound's covariances, which are too narrow, by those of the expected curvature; means stay."""
-    k = state.m.shape[1]
-    mean, variance = logit_moments(state.m, state.v, state.mu[:, :k], state.mu[:, k], state.s)
-    shrunk, kappa = moderated(mean, variance)
-    weight = score_and_curvature(shrunk, responses, asymptotes)[1] * kappa
-    items = _item_precisions(state, weight, model_weight)
-    models = _model_precisions(_item_moments(state) * item_weight, weight, k)
-    return state._replace(s=_inverse(items, k + 1), v=_inverse(models, k))
+    n, k = state.m.shape
+    models, items = _model_moments(state), tiled.pad(_items_of(state))
+    asymptotes, item_weight = tiled.pad((asymptotes, item_weight))
+
+    def step(carry: tuple[Array, Array], tile: tiles.Tile) -> tuple[Array, Array]:
+        covariances, model_precision = carry
+        old, limits, weights = jax.tree.map(tile.take, (items, asymptotes, item_weight))
+        moments = _item_moments(old)
+        weight = tile.cells(_curvature, models, moments, limits)
+        covariances = tile.put(covariances, _item_covariances(state, models.second * model_weight, weight))
+        both = _model_rows(moments.second, k)[:-k] * weights
+        return covariances, model_precision + weight @ both.T
+
+    start = (items.covariance, jnp.zeros((n, len(_pairs(k)))))
+    covariances, model_precision = tiles.fold(step, start, tiled)
+    sharper = _with_items(state, tiled.trim(items._replace(covariance=covariances)))
+    return sharper._replace(v=_model_covariances(model_precision, k))
 
 
 def _sweep(
     state: State,
-    responses: Array,
+    tiled: Tiled,
     asymptotes: Asymptotes | None,
     model_weight: Array,
     item_weight: Array,
     priors: Priors,
     first: bool,
 ) -> State:
-    evidence, weight = _evidence(state, responses, asymptotes)
-    state = _update_items(state, evidence, weight, model_weight)
-    state = _update_models(state, evidence, weight, item_weight)
+    state = _update(state, tiled, asymptotes, model_weight, item_weight)
     state = settle_frame(state, model_weight, item_weight)
     hyper = update_hyper(state, item_weight, priors)
     # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
@@ -236,7 +346,7 @@ def _sweep(
 
 def _elbo(
     state: State,
-    responses: Array,
+    tiled: Tiled,
     asymptotes: Asymptotes | None,
     model_weight: Array,
     item_weight: Array,
@@ -244,17 +354,15 @@ def _elbo(
 ) -> Array:
     """Evidence lower bound, with the hyperparameters at their modes."""
     k = state.m.shape[1]
-    mean, variance = logit_moments(state.m, state.v, state.mu[:, :k], state.mu[:, k], state.s)
-    deviation = jnp.sqrt(jnp.maximum(variance, 0.0))
+    models, items = _model_moments(state), tiled.pad(_item_moments(_items_of(state)))
+    limits_of, weight_of = tiled.pad((asymptotes, item_weight))
 
-    def at(total: Array, node: tuple[Array, Array]) -> tuple[Array, None]:
-        cells = cell_log_likelihood(mean + node[0] * deviation, responses, asymptotes)
-        return total + node[1] * cells, None
+    def step(total: Array, tile: tiles.Tile) -> Array:
+        old, limits, weights = jax.tree.map(tile.take, (items, limits_of, weight_of))
+        cells = tile.cells(_expected_log_likelihood, models, old, limits)
+        return total + (model_weight @ cells) @ weights
 
-    nodes = (jnp.asarray(_NODES, jnp.float32), jnp.asarray(_NODE_WEIGHTS, jnp.float32))
-    expected, _ = jax.lax.scan(at, jnp.zeros_like(mean), nodes)
-    fit = (model_weight @ expected) @ item_weight
-
+    fit = tiles.fold(step, jnp.float32(0.0), tiled)
     theta_terms = (
         jnp.linalg.slogdet(state.v)[1] + k - (state.m**2).sum(1) - jnp.trace(state.v, axis1=1, axis2=2)
     )
@@ -325,13 +433,15 @@ def _solve(
     bound: bool,
 ) -> tuple[State, Array, Array, Array, Array]:
     items = responses.shape[1]
+    whole = tiles.split(responses)
 
     def one(inputs: tuple[Array, Array, Array | None, Array]) -> tuple[State, Array, Array, Array, Array]:
         model_weight, item_weight, shown, key = inputs
         y = responses if shown is None else jnp.where(shown, responses, jnp.int8(-1))
+        tiled = tiles.split(y) if shown is not None else whole
         step = partial(
             _sweep,
-            responses=y,
+            tiled=tiled,
             asymptotes=asymptotes,
             model_weight=model_weight,
             item_weight=item_weight,
@@ -364,10 +474,10 @@ def _solve(
         first = (state, jnp.int32(0), jnp.float32(np.finfo(np.float32).max), jnp.zeros(sweeps))
         state, count, change, trace = jax.lax.while_loop(unfinished, advance, first)
         if sharpen:
-            state = _sharpen(state, y, asymptotes, model_weight, item_weight)
+            state = _sharpen(state, tiled, asymptotes, model_weight, item_weight)
         elbo = jnp.float32(jnp.nan)
         if bound:
-            elbo = _elbo(state, y, asymptotes, model_weight, item_weight, priors)
+            elbo = _elbo(state, tiled, asymptotes, model_weight, item_weight, priors)
         return report_frame(state, model_weight, item_weight, priors), elbo, count, change, trace
 
     return jax.lax.map(one, (model_weights, item_weights, reveal, keys))

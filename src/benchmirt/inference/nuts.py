@@ -22,6 +22,7 @@ from numpyro.diagnostics import effective_sample_size, gelman_rubin
 from numpyro.infer import MCMC, NUTS
 from numpyro.infer.util import log_density
 
+from benchmirt import tiles
 from benchmirt.inference import em
 from benchmirt.inference.posterior import State, state_of
 from benchmirt.inference.record import FitError, FitRecord
@@ -164,7 +165,7 @@ def fit(
     priors = priors or Priors()
     start = em.fit(data, dims, priors=priors)
     state = state_of(start)
-    responses = jnp.asarray(data.responses, jnp.int8)
+    responses = tiles.split(data.responses)
     asymptotes = asymptotes_of(data.floor, data.ceiling)
     reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes)
     sites, shapes = _chart(state)

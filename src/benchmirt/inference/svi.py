@@ -18,6 +18,7 @@ from numpyro.infer.autoguide import AutoNormal
 from numpyro.infer.initialization import init_to_value
 from numpyro.optim import Adam
 
+from benchmirt import tiles
 from benchmirt.inference.posterior import State, report_frame
 from benchmirt.inference.record import FitError, FitRecord
 from benchmirt.likelihood import Asymptotes, asymptotes_of
@@ -86,7 +87,7 @@ def _optimise(
     )
     cosine = Adam(lambda step: learning_rate * 0.5 * (1.0 + jnp.cos(jnp.pi * step / steps)))
     svi = SVI(mirt, guide, cosine, TraceMeanField_ELBO())
-    inputs = (responses, dims, asymptotes, priors)
+    inputs = (tiles.split(responses), dims, asymptotes, priors)
     state = svi.init(run_key, *inputs)
     state, losses = jax.lax.scan(lambda state, _: svi.update(state, *inputs), state, length=steps)
     return svi.get_params(state), losses
