@@ -34,6 +34,7 @@ PRESENT = {
     "no conda": shutil.which("conda") is not None,
     "no Slurm": shutil.which("sbatch") is not None,
     "could not import 'datasets'": find_spec("datasets") is not None,
+    "could not import 'math_verify'": find_spec("math_verify") is not None,
 }
 
 

@@ -87,7 +87,9 @@ def _source(
     source: Source, manifests: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what the card says of a source."""
-    files: Mapping[str, Any] = next((one["files"] for one in summary["sources"] if one["source"] == source.name), {})
+    files: Mapping[str, Any] = next(
+        (one["files"] for one in summary["sources"] if one["source"] == source.name), {}
+    )
     rows = sum(manifest["counts"]["items"] for manifest in manifests)
     known = [manifest.get("content_known") for manifest in manifests]
     return {

@@ -30,7 +30,7 @@ from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes
 from benchmirt.outcomes import REASONS, Asked, digest
 
-__all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "load"]
+__all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "innermost", "load"]
 
 _SCHEMA = Path("workflow", "schemas", "scoring.schema.json")
 _TRUTH: dict[Any, int] = {1: 1, "1": 1, "1.0": 1, "True": 1, 0: 0, "0": 0, "0.0": 0, "False": 0}
@@ -292,6 +292,9 @@ class Rule:
     repeats
         How repeats of a question become one outcome: ``first``, ``majority``, the least mean that is a 1, or
         None: they do not.
+    rescore
+        Who grades the answers again (``by``), from which fields (``gold``, ``answer``), with how many ``seconds`` for
+        each; None: what the tool logged counts.
     fields
         The fields that grading needs of each row.
     facts
@@ -318,6 +321,7 @@ class Rule:
         self.response: str | None = entry["response"]
         self.failure: Mapping[str, Any] = entry["failure"]
         self.one: Mapping[str, Any] = entry["one"]
+        self.rescore: Mapping[str, Any] | None = entry["rescore"]
         repeats = entry["repeats"]
         self.repeats: str | float | None = repeats["mean"] if isinstance(repeats, Mapping) else repeats
         self._task = _told("tasks", _task_pattern, entry["tasks"])
@@ -350,14 +354,15 @@ class Rule:
             self.failure["why"],
             *self._unread,
             self.response,
+            *((self.rescore["gold"], self.rescore["answer"]) if self.rescore else ()),
         ]
         self.fields = tuple(dict.fromkeys(name for name in needed if name and name not in own))
         told = [name for template in self.templates.values() for name in template.fields]
         self.facts = tuple(name for name in dict.fromkeys(told) if name not in own)
 
     @property
-    def scorer(self) -> str:
-        """What graded the items: the field that the tool wrote, or the program that graded them again."""
+    def logged_by(self) -> str:
+        """The field in which the tool logged the grade, in words."""
         return f"as logged ({self.one['field']})"
 
     @property
@@ -398,11 +403,11 @@ class Rule:
             graded &= (flag == 0) | (flag == _NOTHING)
         for field, matches in self._unread.items():
             for place, answer in enumerate(part.column(field) or ()):
-                if matches(_innermost(answer)):
+                if matches(innermost(answer)):
                     reason[place] = _CODE["unparsed"]
         responses = part.column(self.response) if self.response else None
         if responses is not None:
-            for place, response in enumerate(map(_innermost, responses)):
+            for place, response in enumerate(map(innermost, responses)):
                 if not isinstance(response, str):
                     continue
                 if _OPEN in response and response.rfind(_OPEN) > response.rfind(_CLOSE):
@@ -485,7 +490,7 @@ def _answer(shown: str, options: Sequence[str]) -> str:
     return options[place] if place < len(options) else shown
 
 
-def _innermost(value: Any) -> Any:
+def innermost(value: Any) -> Any:
     """Return the first entry of a list, of lists in it, and so on; nothing of an empty one is an empty text."""
     while isinstance(value, list):
         value = value[0] if value else ""

@@ -688,6 +688,7 @@ def write_results(
                     "to_zero": 1,
                     "unparsed": 2,
                     "timeout": 1,
+                    "crashed": 0,
                 }
             ],
         },

@@ -48,7 +48,6 @@ def _source(one: Mapping[str, Any]) -> dict[str, str]:
         "licence": str(one["licence"] or "not given"),
         "origin": words.listing(origin) if origin else words.NOTHING,
         "scorer": str(one["scorer"]),
-        "simulated": "yes" if one["simulated"] else "no",
     }
 
 
@@ -100,7 +99,7 @@ def rescoring(card: Mapping[str, Any]) -> list[dict[str, str]]:
                 "same": words.share(one["same"] / both if both else None),
                 "to_one": words.count(one["to_one"]),
                 "to_zero": words.count(one["to_zero"]),
-                "missing": words.count(one["unparsed"] + one["timeout"]),
+                "missing": words.count(one["unparsed"] + one["timeout"] + one["crashed"]),
                 "timeout": words.count(one["timeout"]),
             }
         )

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmirt import outcomes, scoring
+from benchmirt import outcomes, rescoring, scoring
 from benchmirt.config import FILES, Source, Study
 from benchmirt.errors import InputError, nearest
 from benchmirt.ids import code_point, natural, unseen
@@ -180,7 +180,7 @@ class Items:
                 "question_hash": strings(asked and asked.question for _, asked in keys),
                 "key_hash": strings(asked and asked.key for _, asked in keys),
                 "hashed_from": strings(rule.hashed_from if asked else None for _, asked in keys),
-                "scorer": strings([rule.scorer] * len(keys)),
+                "scorer": strings([rescoring.scorer_of(rule)] * len(keys)),
             }
             missing = {name: strings([None] * len(keys)) for name in ITEM_FACTS if name not in frame}
             parts.append(pd.DataFrame({**frame, **missing})[[*ITEM_FACTS, *ITEM_ORIGINS]])
@@ -249,6 +249,7 @@ class Gathered:
         self._tasks: dict[str, int] = {}
         self._counts = {"rows": 0, "left_out": 0, "repeated": 0}
         self._conflicts: list[dict[str, Any]] = []
+        self._rescored: list[dict[str, Any]] = []
 
     def add(self, table: Table, known_as: str | None) -> None:
         """Grade the rows of a table.
@@ -275,7 +276,13 @@ class Gathered:
             content = self._items.content_of(part, known_as)
             self._items.add(part, names, content)
             self._counts["left_out"] -= len(names)
-            reduced = reduce(part, names, content, part.rule.grade(part))
+            grades = part.rule.grade(part)
+            if part.rule.rescore is not None:
+                grades, counts = rescoring.again(part, grades)
+                self._rescored.append(
+                    {"benchmark": part.benchmark, "scorer": rescoring.scorer_of(part.rule), "counts": counts}
+                )
+            reduced = reduce(part, names, content, grades)
             repeats = len(names) - len(reduced.names)
             self._counts["repeated"] += repeats
             if repeats:
@@ -356,6 +363,7 @@ class Gathered:
                 "read": self._counts,
                 "content_known": sum(content[place] is not None for place in keep),
                 "conflicts": self._conflicts,
+                "rescored": self._rescored,
             },
         )
 
