@@ -151,6 +151,7 @@ def test_planted_differences_are_listed_and_no_others(
     assert ids.loc[["bbh__a_five_objects_0", "mmlu_pro__0"], "options"].tolist() == [5, 10]
 
 
+@pytest.mark.slow
 def test_the_hash_of_the_published_model_statistics_is_asked_for(
     hub: Hub, client: Client, outcomes: pd.DataFrame
 ) -> None:
