@@ -17,10 +17,10 @@ __all__ = ["Batch", "collect", "data_sets", "modules_of", "plan"]
 def modules_of(kind: str) -> tuple[str, ...]:
     """Return the modules that collect a kind of source, to tell when their results are stale."""
     if kind in FILES:
-        return ("sources.files",)
-    return (
-        ("sources.raw", f"sources.{kind.replace('-', '_')}") if kind in RAW else ("sources.table", "outcomes")
-    )
+        return ("sources.files", "math_worker")
+    if kind in RAW:
+        return ("sources.raw", f"sources.{kind.replace('-', '_')}", "math_worker")
+    return ("sources.table", "outcomes")
 
 
 def collect(source: Source, study: Study, out_dir: str | Path, batch: str = "") -> list[Path]:
