@@ -521,7 +521,7 @@ def _not_compared(facts: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     alone = (recipes.nunique(dropna=False) > 1) | recipes.apply(lambda own: bool(own.isna().all()))
     counts = alone.groupby("benchmark", sort=False).sum()
     return [
-        _note(str(benchmark), None, None, "not compared", int(count), "joined by name alone")
+        _note(str(benchmark), None, None, "not compared", int(count), "items joined by name alone")
         for benchmark, count in counts.items()
         if count
     ]

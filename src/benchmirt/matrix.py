@@ -706,7 +706,8 @@ class _Merger:
             if clash.any() and not moved:
                 self._clash(number, block, clash)
                 has = has & ~clash
-            self._count(number, block, both & ~clash, "repeated runs", "counted once: they agree")
+            kind = "repeated rows" if moved else "repeated runs"
+            self._count(number, block, both & ~clash, kind, "counted once: they agree")
         self._values[block.item[has], block.model[has]] = new[has]
         self._reasons[block.item[has], block.model[has]] = 0
         says_why = (new < 0) & (old < 0) & (why != _NOT_RUN)

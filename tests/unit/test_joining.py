@@ -186,8 +186,12 @@ def test_a_moved_outcome_that_meets_another_of_its_model_is_a_conflict(files: Fi
         ["repeated rows", "mmlu_pro__1"],
     ]
     study.put("org__m3", [asked(0, 1, 1), asked(1, 1, 1), asked(2, 1, 2)])
-    responses, _ = study.build()
+    responses, conflicts = study.build()
     assert responses["org__m3"].fillna(-1).tolist() == [-1, 1, 1]
+    agreed = conflicts[conflicts["question_id"].isna()]
+    assert agreed[["model", "kind", "done"]].to_numpy().tolist() == [
+        ["org__m3", "repeated rows", "counted once: they agree"]
+    ]
 
 
 # -- other questions under the same name --------------------------------------------------------------------
@@ -417,9 +421,9 @@ def test_what_has_no_content_is_joined_by_name_and_said_so(
         responses, conflicts = tables(tmp_path, "question_id\nq1\nq2\nq3\n")
     assert responses["c"].tolist() == [1, 0, 1]
     assert conflicts[["benchmark", "kind", "outcomes", "done"]].to_numpy().tolist() == [
-        ["x", "not compared", 3, "joined by name alone"]
+        ["x", "not compared", 3, "items joined by name alone"]
     ]
-    assert "honest: not compared, 3 outcomes: joined by name alone" in caplog.text
+    assert "honest: not compared, 3 outcomes: items joined by name alone" in caplog.text
 
 
 def test_readers_without_contents_say_so(files: Files, caplog: pytest.LogCaptureFixture) -> None:
