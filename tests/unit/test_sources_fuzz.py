@@ -247,7 +247,9 @@ def read(files: Files, kind: str) -> dict[tuple[str, str], tuple[int, int]]:
         _, told = logs(Document(path, shown, path.read_bytes()), kind)
         for log in told:
             model = log.model or "of the folder"
-            models.setdefault(model, raw.Gathered(model, SCORER, items)).add(log.table, "doc_hash")
+            models.setdefault(model, raw.Gathered(model, SCORER, items, "conflict")).add(
+                log.table, "doc_hash"
+            )
     found = {}
     for model, gathered in models.items():
         one = gathered.finish("in", {}, [], {}, {})

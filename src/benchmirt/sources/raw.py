@@ -203,7 +203,15 @@ def _answers_beside(part: Part) -> list[str]:
     key = part.rule.key
     inside = key is None or key.startswith(_DOCUMENT)
     answers = None if inside or key is None else part.column(key)
-    return [""] * part.size if answers is None else [repr(answer) for answer in answers]
+    return [""] * part.size if answers is None else [_written(answer) for answer in answers]
+
+
+def _written(value: Any) -> str:
+    """Return a value as a text that tells it from others."""
+    try:
+        return repr(value)
+    except RecursionError:  # nested almost too deeply to be read
+        return ""
 
 
 def _storable(text: str | None) -> str | None:
