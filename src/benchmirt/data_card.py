@@ -56,7 +56,10 @@ def card(outcome_files: Sequence[str | Path], honest: Path, published: Path, stu
     return {
         "study": study.name,
         "simulated": summary["simulated"],
-        "sources": [_source(study.source(name), own, summary) for name, own in manifests.items()],
+        "sources": [
+            _source(study.source(name), own, summary, _fetched(honest.parents[1] / "fetched" / name))
+            for name, own in manifests.items()
+        ],
         "models": _models(models),
         "benchmarks": _benchmarks(items, coverage),
         "outcomes": {
@@ -83,8 +86,19 @@ def _manifests(outcome_files: Sequence[str | Path]) -> dict[str, list[dict[str, 
     return found
 
 
+def _fetched(home: Path) -> list[dict[str, Any]]:
+    """Return the data sets of the hub that a source was fetched from: name, revision as asked, commit, address."""
+    whole = home / "folder.json"  # one data set, or one for each model
+    records = [*sorted(home.glob("*.json")), *([] if whole.exists() else sorted(home.glob("folder/*.json")))]
+    keys = ("data_set", "revision", "commit", "pinned", "address")
+    return [{key: record[key] for key in keys} for record in map(read_json, records)]
+
+
 def _source(
-    source: Source, manifests: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]
+    source: Source,
+    manifests: Sequence[Mapping[str, Any]],
+    summary: Mapping[str, Any],
+    fetched: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return what the card says of a source."""
     files: Mapping[str, Any] = next(
@@ -97,7 +111,7 @@ def _source(
         "kind": source.kind,
         "formats": sorted({name for one in manifests for name in one.get("formats", [source.kind])}),
         "licence": source.options.get("licence"),
-        "fetched": source.fetched,
+        "fetched": fetched,
         "files": files,
         "models": len(manifests),
         "rows": rows,

@@ -650,7 +650,7 @@ def write_results(
                     "rows_that_tell_their_question": 1000,
                     "failures_known": True,
                     "licence": "CC-BY-4.0",
-                    "fetched": {},
+                    "fetched": [{"data_set": "org/made-up", "commit": "0123456789abcdef"}],
                     "scorer": "scoring.yaml",
                     "simulated": True,
                 }

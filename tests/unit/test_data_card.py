@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmirt import config, data_card, matrix, sources
-from benchmirt.files import read_json
+from benchmirt.files import read_json, write_json
 
 PUBLIC = "org/public"
 
@@ -47,8 +47,12 @@ def made(tmp_path: Path) -> dict[str, Any]:
             paths = sources.collect(source, study, tmp_path / "o" / source.name, batch.name)
             places.append(paths[0].parent if batch.name else paths[0])
     for policy in matrix.POLICIES:
-        matrix.build(places, study, policy, tmp_path / policy)
-    out = data_card.build(places, tmp_path / "honest", tmp_path / "published", study, tmp_path / "card.json")
+        matrix.build(places, study, policy, tmp_path / "m" / policy)
+    record = {"data_set": "org/logs", "revision": "main", "commit": "0" * 40, "pinned": False, "address": "x"}
+    write_json({**record, "files": {}}, tmp_path / "fetched" / "logs" / "folder" / "a.json")
+    out = data_card.build(
+        places, tmp_path / "m" / "honest", tmp_path / "m" / "published", study, tmp_path / "card.json"
+    )
     assert "simulated question" not in out.read_text(), "names only"
     card: dict[str, Any] = read_json(out)
     return card
@@ -63,6 +67,8 @@ def test_sources(made: dict[str, Any]) -> None:
         3,
     )
     assert (logs["rows"], logs["rows_that_tell_their_question"], logs["failures_known"]) == (12, 12, True)
+    assert [(one["data_set"], one["commit"]) for one in logs["fetched"]] == [("org/logs", "0" * 40)]
+    assert more["fetched"] == []
     assert [file["number"] for file in logs["files"].values() if "number" in file] == [3]
     assert all(len(file["sha256"]) == 64 for file in logs["files"].values())
     assert (more["formats"], more["licence"], more["models"]) == (["table"], None, 2)

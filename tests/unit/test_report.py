@@ -498,6 +498,7 @@ def test_the_data_card_in_words(made: tuple[Path, FakeStudy, Path], tmp_path: Pa
         "25\u00a0%",
         "CC-BY-4.0",
     )
+    assert source["origin"] == "org/made-up at 0123456789ab"
     (conflict,) = card.conflicts(found)
     assert (conflict["kind"], conflict["outcomes"], conflict["done"]) == (
         "Another right answer",

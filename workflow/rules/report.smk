@@ -27,7 +27,7 @@ rule data_card:
     resources:
         mem_mb=memory(1000),
     params:
-        sources=[[source.name, source.options.get("licence"), source.fetched] for source in STUDY.sources],
+        licences=[source.options.get("licence") for source in STUDY.sources],
         fingerprint=code_of("data_card"),
     script:
         "../../scripts/data_card.py"

@@ -34,10 +34,7 @@ def sources(card: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _source(one: Mapping[str, Any]) -> dict[str, str]:
     told, rows = one["rows_that_tell_their_question"], one["rows"]
-    origin = [
-        f"{place.get('data_set') or place.get('repository') or role} at {str(place.get('revision') or '')[:12]}"
-        for role, place in (one.get("fetched") or {}).items()
-    ]
+    origin = [f"{place['data_set']} at {place['commit'][:12]}" for place in one["fetched"]]
     return {
         "source": str(one["source"]),
         "format": words.listing([str(name) for name in one["formats"]]),
@@ -46,7 +43,7 @@ def _source(one: Mapping[str, Any]) -> dict[str, str]:
         "told": words.NOTHING if told is None else words.share(told / rows if rows else None),
         "failures": "told" if one["failures_known"] else "not told from a 0",
         "licence": str(one["licence"] or "not given"),
-        "origin": words.listing(origin) if origin else words.NOTHING,
+        "origin": words.listing(_few(origin)) if origin else words.NOTHING,
         "scorer": str(one["scorer"]),
     }
 
