@@ -6,13 +6,12 @@ the folder that the configuration calls `results`:
     <results>/fetched/{source}/                       data sets of the hub, and records of where they come from
     <results>/sources/{source}/simulated_*            simulated response tables (their truth: truth/{source}/)
     <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
-    <results>/matrix/{policy}/                        responses, items, models, coverage; policy: published, honest
+    <results>/matrix/{policy}/, data_card.json        responses, items, models, coverage; policy: published, honest; summary
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
     <results>/dimensions/                             consensus, stability, number, labels, item and model statistics
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
-    <results>/data_card.json                          what the study rests on
-    <results>/figures/{figure}.{png,svg,pdf}
-    <results>/report/index.html                       the page
+    <results>/calibration/, scores/, shortform/       for new models: what measures them; if asked for, scores, short lists
+    <results>/report/index.html, figures/             the page, and its figures as png, svg and pdf
     <results>/logs/, benchmarks/                      what each job said; its seconds and memory
 
 A configuration that names its `sources` is a whole study: workflow/schemas/config.schema.json fills in what it leaves
@@ -37,6 +36,7 @@ include: "workflow/rules/collect.smk"
 include: "workflow/rules/matrix.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/dimensions.smk"
+include: "workflow/rules/score.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 
@@ -47,7 +47,7 @@ report: "workflow/report/workflow.rst"
 rule all:
     default_target: True
     input:
-        "<results>/report/index.html",
+        expand("<results>/{file}", file=["report/index.html", "calibration/calibration.json"]),
         ["<results>/published_statistics/differences.csv"] if STUDY.published_statistics else [],
 
 

@@ -17,7 +17,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from benchmirt.strict_yaml import read as read_yaml
 from benchmirt.strict_yaml import read_mapping
 
 __all__ = [
+    "AFTERWARDS",
     "FILES",
     "FORMATS",
     "PLACES",
@@ -39,6 +40,8 @@ __all__ = [
     "dump",
     "fits_table",
     "load",
+    "need_newcomers",
+    "newcomers",
     "read_mapping",
     "read_yaml",
     "validated",
@@ -69,6 +72,9 @@ STATISTICS = "_published"
 
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
+
+AFTERWARDS = ("score", "shortform")
+"""Sections that ask something of a finished study, so that none of its results depends on them."""
 
 _TYPES = {
     "object": "a mapping (key: value)",
@@ -168,13 +174,15 @@ class Study:
     base, root
         The working directory, and the folder that holds the workflow.
     config_sha256
-        Hash of `raw` without the results folder.
+        Hash of `raw` without the results folder and what is asked afterwards.
     simulate
         What the simulated double holds, or None: arguments of :func:`benchmirt.simulate.raw.twin`.
     hub
         How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
     published_statistics
         Tables of ``items`` and ``models`` that the study was published with: paths, or data sets of the hub.
+    score, shortform
+        What is asked of a finished study, defaults filled; no other result depends on it.
     """
 
     name: str
@@ -197,6 +205,8 @@ class Study:
     simulate: dict[str, Any] | None = None
     hub: dict[str, Any] = field(default_factory=dict)
     published_statistics: dict[str, Any] = field(default_factory=dict)
+    score: dict[str, Any] = field(default_factory=dict)
+    shortform: dict[str, Any] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -715,6 +725,53 @@ def _check_simulate(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]
         )
 
 
+def _check_afterwards(
+    raw: Mapping[str, Any], base: Path, root: Path, origin: str, check_files: bool
+) -> Iterator[InputError]:
+    """Yield what is wrong with what is asked of a finished study."""
+    for section in AFTERWARDS:
+        folder = raw[section]["calibration"]
+        if folder:
+            where = f"{section}.calibration"
+            yield from _unreadable(folder, base / folder, "folder", where, origin, check_files)
+    if raw["shortform"]["size"] is None and raw["shortform"]["standard_error"] is None:
+        yield InputError(
+            "a short form needs a size or a standard_error",
+            file=origin,
+            where="shortform",
+            todo="Give one of the two",
+        )
+    names: list[str] = []
+    for number, source in enumerate(raw["score"]["models"]):
+        where = f"score.models[{number}]"
+        if source["name"].casefold() in names:
+            yield InputError(
+                "two sources have this name",
+                file=origin,
+                where=f"{where}.name",
+                found=source["name"],
+                todo="Give each source its own name",
+            )
+        names.append(source["name"].casefold())
+        remote = [key for key, value in source.items() if isinstance(value, Mapping) and "hub" in value]
+        if source["kind"] == "simulated" or remote:
+            yield InputError(
+                "new models come from files on this machine",
+                file=origin,
+                where=f"{where}.{remote[0] if remote else 'kind'}",
+                found="a data set of the hub" if remote else "simulated",
+                todo="Name a table, or files of an evaluation tool",
+            )
+        elif source["kind"] in (*RAW, *FILES):
+            yield from _check_raw(source, where, None, base, root, origin, check_files)
+        else:
+            yield from _check_columns(source, where, origin)
+            for role in ("responses", "items", "models"):
+                if role in source:
+                    full = base / source[role]
+                    yield from _unreadable(source[role], full, "file", f"{where}.{role}", origin, check_files)
+
+
 def _check_meaning(
     raw: Mapping[str, Any], base: Path, root: Path, origin: str, check_files: bool
 ) -> Iterator[InputError]:
@@ -772,6 +829,7 @@ def _check_meaning(
                 found=f"min_mean {bounds['min_mean']} and max_mean {bounds['max_mean']}",
                 expected="min_mean below max_mean",
             )
+    yield from _check_afterwards(raw, base, root, origin, check_files)
     both = sorted(set(raw["models"]["include"]) & set(raw["models"]["exclude"]))
     if both:
         yield InputError(
@@ -838,20 +896,13 @@ def load(
     told = list(_check_meaning(raw, Path(base), home, origin, check_files))
     if told:
         raise faults(told)
-    hashed = {key: value for key, value in raw.items() if key != "results"}
+    hashed = {key: value for key, value in raw.items() if key not in ("results", *AFTERWARDS)}
     study = Study(
         name=raw["study"],
         title=raw["title"].strip() or raw["study"],
         simulated=any(_is_simulated(source) for source in raw["sources"]),
         results=posixpath.normpath(re.sub("^/+", "/", raw["results"])),
-        sources=tuple(
-            Source(
-                name=source["name"],
-                kind=source["kind"],
-                options={key: value for key, value in source.items() if key not in ("name", "kind")},
-            )
-            for source in raw["sources"]
-        ),
+        sources=_sources(raw["sources"]),
         models=raw["models"],
         joining=raw["joining"],
         filter=raw["filter"],
@@ -867,9 +918,50 @@ def load(
         simulate=raw["simulate"],
         hub=raw["hub"],
         published_statistics=raw["published_statistics"],
+        score=raw["score"],
+        shortform=raw["shortform"],
     )
     claims_table(study, origin=origin)
     return study
+
+
+def _sources(entries: Iterable[Mapping[str, Any]]) -> tuple[Source, ...]:
+    return tuple(
+        Source(
+            name=entry["name"],
+            kind=entry["kind"],
+            options={key: value for key, value in entry.items() if key not in ("name", "kind")},
+        )
+        for entry in entries
+    )
+
+
+def newcomers(study: Study) -> Study:
+    """Return a study whose sources are those of the new models to score, none of whom is left out; it may have none."""
+    return replace(
+        study,
+        sources=_sources(study.score["models"]),
+        models={"include": [], "exclude": [], "duplicates": "keep"},
+        simulate=None,
+        published_statistics={},
+        simulated=any(_is_simulated(source) for source in study.score["models"]),
+    )
+
+
+def need_newcomers(study: Study) -> None:
+    """Stop where a study names no new models to score.
+
+    Raises
+    ------
+    InputError
+        If it does not.
+    """
+    if not study.score["models"]:
+        raise InputError(
+            "there are no new models to score",
+            where="score.models",
+            todo="Name their outcomes as sources are named: score: {models: [{name: new, kind: table, responses: new.csv}]}",
+        )
 
 
 def dump(study: Study) -> dict[str, Any]:

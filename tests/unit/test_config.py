@@ -222,7 +222,7 @@ def test_wrong_values_name_key_found_and_expected(
 
 def test_the_schema_knows_the_kinds_of_sources(repository: Path) -> None:
     schema = json.loads((repository / "workflow/schemas/config.schema.json").read_text())
-    kinds = schema["properties"]["sources"]["items"]["properties"]["kind"]["enum"]
+    kinds = schema["$defs"]["source"]["properties"]["kind"]["enum"]
     assert set(kinds) == {"table", "simulated", *config.RAW, *config.FILES}
     rules = json.loads((repository / "workflow/schemas/scoring.schema.json").read_text())
     assert set(rules["properties"]) == {*config.RAW, *config.FORMATS}
@@ -596,3 +596,48 @@ def test_titles_can_be_seen(minimal_config: Make, base: Path) -> None:
     text = message(minimal_config(title="a\u202eb", report={"title": "c\x07"}), base)
     assert "title: the title holds a character that cannot be seen: found U+202E" in text
     assert "report.title: the title holds a character that cannot be seen: found U+0007" in text
+
+
+def test_what_is_asked_of_a_finished_study_changes_nothing_else(minimal_config: Make, base: Path) -> None:
+    plain = config.load(minimal_config(), base)
+    assert plain.score == {"calibration": "", "models": []}
+    assert plain.shortform["size"] == 100
+    new = {"name": "new", "kind": "table", "responses": "responses.csv"}
+    asked = config.load(minimal_config(score={"models": [new]}, shortform={"size": 7}), base)
+    assert asked.config_sha256 == plain.config_sha256
+    newcomers = config.newcomers(asked)
+    assert [source.name for source in newcomers.sources] == ["new"]
+    assert newcomers.source("new").options["columns"] == {}
+    assert newcomers.models["exclude"] == []
+    config.need_newcomers(asked)
+    with pytest.raises(InputError, match="no new models"):
+        config.need_newcomers(plain)
+
+
+@pytest.mark.parametrize(
+    ("section", "keys", "words"),
+    [
+        ("score", {"calibration": "gone"}, ("score.calibration", "gone")),
+        (
+            "score",
+            {"models": [{"name": "a", "kind": "table", "responses": "gone.csv"}]},
+            ("score.models[0].responses",),
+        ),
+        ("score", {"models": [{"name": "a", "kind": "simulated"}]}, ("score.models[0].kind", "this machine")),
+        ("score", {"models": [{"name": "a", "kind": "table"}]}, ("score.models[0].responses", "required")),
+        (
+            "score",
+            {"models": [{"name": "a", "kind": "helm"}]},
+            ("score.models[0]", "one of folder and files"),
+        ),
+        ("score", {"models": "new.csv"}, ("score.models", "a list")),
+        ("shortform", {"size": None}, ("shortform", "size or a standard_error")),
+        ("shortform", {"balance": "some"}, ("shortform.balance", "proportional")),
+        ("shortform", {"sise": 3}, ("shortform.sise", '"size"')),
+    ],
+)
+def test_a_fault_in_what_is_asked_of_a_finished_study_is_named(
+    section: str, keys: dict[str, Any], words: tuple[str, ...], minimal_config: Make, base: Path
+) -> None:
+    said = message(minimal_config(**{section: keys}), base)
+    assert all(word in said for word in words), said

@@ -14,7 +14,14 @@ import pytest
 from tiny import MODELS, Finished
 
 SEEDED = {"consensus", "reproducibility"}  # read every seed of the headline fits
-AFTER_CONSENSUS = {"stability", "leave_one_out", "bootstrap", "labels", "item_model_statistics"}
+AFTER_CONSENSUS = {
+    "stability",
+    "leave_one_out",
+    "bootstrap",
+    "labels",
+    "item_model_statistics",
+    "calibration",
+}
 CATALOGUE = {
     f"figure_{name}"
     for name in (
@@ -119,7 +126,7 @@ def test_another_seed_runs_only_that_seed_and_what_reads_it(finished: Finished) 
 
 def test_a_title_runs_what_shows_it(finished: Finished) -> None:
     config = {**copy.deepcopy(finished.config), "title": "Another title"}
-    assert finished.dry(config=config).rules == DRAWN | {"page"}
+    assert finished.dry(config=config).rules == DRAWN | {"page", "calibration"}
     assert finished.dry(config=changed(finished, "report", title="Another heading")).rules == {"page"}
 
 

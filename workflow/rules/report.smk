@@ -112,7 +112,7 @@ rule page:
     resources:
         mem_mb=memory(1500),
     params:
-        study=STUDY.raw,
+        study={key: value for key, value in STUDY.raw.items() if key not in studies.AFTERWARDS},
         configfiles=[os.path.relpath(file) for file in workflow.config_settings.configfiles],
         fingerprint=code_of("page"),
     script:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmirt.config import FILES, RAW, Source, Study
 from benchmirt.sources.folders import Batch, data_sets, plan
 
-__all__ = ["Batch", "collect", "data_sets", "modules_of", "plan"]
+__all__ = ["Batch", "collect", "collect_all", "data_sets", "modules_of", "plan"]
 
 
 def modules_of(kind: str) -> tuple[str, ...]:
@@ -21,6 +21,11 @@ def modules_of(kind: str) -> tuple[str, ...]:
     if kind in RAW:
         return ("sources.raw", f"sources.{kind.replace('-', '_')}", "math_worker")
     return ("sources.table", "outcomes")
+
+
+def collect_all(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
+    """Read one source of a study with all its models; as :func:`collect`, job by job."""
+    return [path for job in plan(source, study) for path in collect(source, study, out_dir, job.name)]
 
 
 def collect(source: Source, study: Study, out_dir: str | Path, batch: str = "") -> list[Path]:

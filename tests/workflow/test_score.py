@@ -1,0 +1,152 @@
+"""The second day of a finished study: its calibration, new models on it, and the questions to run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tiny import MODELS, Finished, Run, Workflow, write_config
+
+from benchmirt.ability import calibration
+from benchmirt.files import read_json
+
+
+@pytest.fixture(scope="module")
+def day_two(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a copy of the finished study, whose first test stays as it is."""
+    folder = tmp_path_factory.mktemp("second") / "tiny"
+    shutil.copytree(finished.folder, folder)
+    return folder
+
+
+def write_new(folder: Path) -> None:
+    """Write new models: a strong and a weak one, as the study's were simulated; one of the study; all right; five outcomes."""
+    first = pd.read_csv(folder / "first.csv")
+    new = first[["question_id"]].copy()
+    random = np.random.default_rng(1)
+    random.normal(size=(2, len(MODELS)))
+    easiness = random.normal(size=60)
+    for name, ability in (("strong", 1.5), ("weak", -1.5)):
+        chance = 1 / (1 + np.exp(-(1.5 * ability + easiness)))
+        new[name] = (np.random.default_rng(3).uniform(size=60) < chance).astype(int)
+    new[MODELS[3]] = first[MODELS[3]]
+    new["perfect"] = 1
+    new["short"] = [1, 0, 1, 1, 0] + [None] * 55
+    new.loc[len(new)] = ["unheard of", 1, 1, 1, 1, 1]
+    new.to_csv(folder / "new.csv", index=False)
+
+
+def scored(folder: Path, workflow: Workflow, config: dict[str, Any]) -> Run:
+    write_config(folder, config)
+    return workflow.call(folder, "score")
+
+
+TABLE = {"name": "new", "kind": "table", "responses": "new.csv"}
+
+
+def test_a_finished_study_leaves_its_calibration(finished: Finished) -> None:
+    home = finished.folder / "results" / "calibration"
+    assert {path.name for path in home.iterdir()} == set(calibration.FILES)
+    known = calibration.read(home)
+    statistics = pd.read_csv(finished.folder / "results" / "dimensions" / "item_statistics.csv").set_index(
+        "question_id"
+    )
+    own = statistics.loc[list(known.items)]
+    assert np.allclose(known.a, own[["discrimination_1", "discrimination_2"]])
+    assert np.allclose(known.d, own["intercept"])
+    assert len(known.item_table) == 100
+    assert set(known.model_table["model"]) == set(MODELS)
+    population = known.about["population"]
+    assert np.allclose(population["mean"], 0, atol=0.05)
+    assert np.allclose(population["covariance"], np.eye(2), atol=0.1)
+    assert known.about["study"] == "tiny"
+    assert known.about["simulated"] is False, "the tables of this study do not say that they are simulated"
+
+
+def test_new_models_are_scored_on_the_study_itself(day_two: Path, finished: Finished) -> None:
+    write_new(day_two)
+    run = scored(day_two, finished.workflow, {**finished.config, "score": {"models": [TABLE]}})
+    assert run.code == 0, run.text[-4000:]
+    assert run.rules == {"collect_new", "score"}
+    home = day_two / "results" / "scores"
+    table = pd.read_csv(home / "scores.csv").set_index("model")
+    assert list(table.index) == ["strong", "weak", MODELS[3], "perfect", "short"]
+    assert list(table["outcomes"]) == [60, 60, 60, 60, 5]
+    assert "one of the study's own models" in table.loc[MODELS[3], "note"]
+    for k in (1, 2):
+        assert table.loc["strong", f"ability_{k}"] > table.loc["weak", f"ability_{k}"] + 0.5
+        assert table.loc["short", f"ability_{k}_high"] - table.loc["short", f"ability_{k}_low"] > 2
+    assert np.isfinite(table.filter(like="ability").to_numpy()).all()
+    predictions = pd.read_csv(home / "predictions.csv")
+    second = predictions[(predictions["benchmark"] == "second") & (predictions["model"] == MODELS[3])].iloc[0]
+    truth = pd.read_csv(day_two / "second.csv")[MODELS[3]].mean()
+    assert second["low"] <= truth <= second["high"]
+    assert second["run"] == 0
+    unmatched = pd.read_csv(home / "unmatched.csv")
+    assert unmatched["question_id"].tolist() == ["unheard of"]
+    summary = read_json(home / "scores.json")
+    assert (
+        summary["calibration"]["sha256"]
+        == read_json(home.parent / "calibration" / "calibration.json")["sha256"]
+    )
+    for ending in ("png", "svg", "pdf"):
+        assert (home / f"abilities.{ending}").stat().st_size > 5000
+    assert finished.workflow.dry(day_two, "score").jobs == []
+    assert finished.workflow.dry(day_two).jobs == [], (
+        "the study itself does not depend on what is asked of it"
+    )
+
+
+def test_a_copied_calibration_and_raw_files_are_enough(finished: Finished, tmp_path: Path) -> None:
+    """Nothing of the study is there but the folder, and the new models come as a long table."""
+    shutil.copytree(finished.folder / "results" / "calibration", tmp_path / "published")
+    (tmp_path / "logs").mkdir()
+    rows = [f"m,first,a{item},{item % 2}\nn,first,a{item},1\n" for item in range(40)]
+    (tmp_path / "logs" / "long.csv").write_text("model,benchmark,question_id,outcome\n" + "".join(rows))
+    config = {
+        "results": "here",
+        "score": {"calibration": "published", "models": [{"name": "logs", "kind": "files", "files": "logs"}]},
+        "shortform": {"calibration": "published", "size": 7, "balance": "equal"},
+    }
+    run = scored(tmp_path, finished.workflow, config)
+    assert run.code == 0, run.text[-4000:]
+    table = pd.read_csv(tmp_path / "here" / "scores" / "scores.csv")
+    assert table["model"].tolist() == ["m", "n"]
+    assert (table["outcomes"] == 40).all()
+    chosen = finished.workflow.call(tmp_path, "shortform")
+    assert chosen.code == 0, chosen.text[-4000:]
+    assert chosen.rules == {"shortform"}
+    listed = pd.read_csv(tmp_path / "here" / "shortform" / "shortform.csv")
+    assert len(listed) == 7
+    assert listed["benchmark"].value_counts().max() <= 3
+
+
+def refused(run: Run, *words: str) -> None:
+    assert run.code != 0
+    assert "Traceback" not in run.text, run.text
+    assert any(all(word in line for word in words) for line in run.text.splitlines()), run.text
+
+
+def test_what_cannot_be_scored_is_refused_and_leaves_nothing(
+    day_two: Path, finished: Finished, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.folder / "results" / "calibration", tmp_path / "published")
+    score = {"calibration": "published", "models": [TABLE]}
+    refused(
+        scored(tmp_path, finished.workflow, {"score": {**score, "models": []}}),
+        "score.models",
+        "no new models",
+    )
+    (tmp_path / "new.csv").write_text("1\n0\n1\n1\n")
+    refused(scored(tmp_path, finished.workflow, {"score": score}), "new.csv", "question_id")
+    (tmp_path / "new.csv").write_text("question_id,m\nx1,1\nx2,0\n")
+    refused(
+        scored(tmp_path, finished.workflow, {"score": score}), "none of the items is in the calibration", "x1"
+    )
+    assert not list((tmp_path / "results" / "scores").glob("*.csv"))
+    gone = {**score, "calibration": "nowhere"}
+    refused(scored(tmp_path, finished.workflow, {"score": gone}), "score.calibration", "nowhere")

@@ -1,0 +1,122 @@
+"""Score: what a finished study is good for on the second day.
+
+in    <results>/matrix/honest/, <results>/dimensions/; outcomes of new models, a calibration from elsewhere
+out   <results>/calibration/, <results>/scores/, <results>/shortform/
+steps calibration  freezes items, abilities and population of the corrected fit in a folder that can be copied or published
+      collect_new  reads a source of new models, of any kind
+      score        places new models on the abilities, and predicts the benchmarks that they were not run on (if asked for)
+      shortform    chooses the questions that tell most about the abilities (if asked for)
+"""
+
+NEWCOMERS = studies.newcomers(STUDY)
+NEW_FILES = {
+    source.name: [
+        path for job in or_stop(sources.plan, source, NEWCOMERS, results="<results>") for path in job.inputs
+    ]
+    for source in NEWCOMERS.sources
+}
+CALIBRATION = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
+
+
+def calibration(section):
+    """Files of the calibration that a section of the configuration names: those of a folder, or this study's own."""
+    folder = getattr(STUDY, section)["calibration"] or "<results>/calibration"
+    return [f"{folder}/{name}" for name in CALIBRATION]
+
+
+rule calibration:
+    input:
+        matrix=matrix("honest"),
+        summary="<results>/matrix/honest/summary.json",
+        consensus="<results>/dimensions/corrected/consensus.nc",
+        labels="<results>/dimensions/labels.json",
+        leave_one_out="<results>/dimensions/leave_one_out.nc",
+        model_statistics="<results>/dimensions/model_statistics.csv",
+    output:
+        [f"<results>/calibration/{name}" for name in CALIBRATION],
+    log:
+        "<logs>/calibration.log",
+    benchmark:
+        "<benchmarks>/calibration.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500, per_cell=100),
+    params:
+        study=[STUDY.name, STUDY.title, STUDY.filter, STUDY.fits["asymptotes"]],
+        fingerprint=code_of("calibration"),
+    script:
+        "../../scripts/calibration.py"
+
+
+rule collect_new:
+    input:
+        lambda w: NEW_FILES[w.newcomers],
+    output:
+        directory("<results>/scores/outcomes/{newcomers}"),
+    log:
+        "<logs>/collect_new/{newcomers}.log",
+    benchmark:
+        "<benchmarks>/collect_new/{newcomers}.tsv"
+    wildcard_constraints:
+        newcomers=one_of(NEW_FILES),
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+    params:
+        options=lambda w: NEWCOMERS.source(w.newcomers).options,
+        repeated_rows=STUDY.joining["repeated_rows"],
+        fingerprint=lambda w: code_of("collect_new", *sources.modules_of(NEWCOMERS.source(w.newcomers).kind)),
+    script:
+        "../../scripts/collect_new.py"
+
+
+rule score:
+    input:
+        calibration=calibration("score"),
+        outcomes=lambda w: or_stop(studies.need_newcomers, STUDY)
+        or [f"<results>/scores/outcomes/{name}" for name in NEW_FILES],
+    output:
+        scores="<results>/scores/scores.csv",
+        predictions="<results>/scores/predictions.csv",
+        unmatched="<results>/scores/unmatched.csv",
+        summary="<results>/scores/scores.json",
+        figure=[f"<results>/scores/abilities.{ending}" for ending in ("png", "svg", "pdf")],
+    log:
+        "<logs>/score.log",
+    benchmark:
+        "<benchmarks>/score.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+    params:
+        fingerprint=code_of("score"),
+    script:
+        "../../scripts/score.py"
+
+
+rule shortform:
+    input:
+        calibration("shortform"),
+    output:
+        list="<results>/shortform/shortform.csv",
+        summary="<results>/shortform/shortform.json",
+    log:
+        "<logs>/shortform.log",
+    benchmark:
+        "<benchmarks>/shortform.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1500),
+    params:
+        options={key: value for key, value in STUDY.shortform.items() if key != "calibration"},
+        fingerprint=code_of("shortform"),
+    script:
+        "../../scripts/shortform.py"
