@@ -110,26 +110,24 @@ def _packed(matrices: Array) -> Array:
 
 
 def _inverse(packed: Array, size: int) -> Array:
-    """Invert many small symmetric positive definite matrices, packed (p (p + 1) / 2, n).
+    """Invert many small symmetric positive definite matrices, packed (p (p + 1) / 2, n), by sweeps (Goodnight 1979).
 
-    LAPACK is called once per matrix and dominates a sweep at 30,000 items; these unrolled Gauss-Jordan steps run over all of
-    them at once.
+    LAPACK is called once per matrix and would dominate at 30,000 items; a sweep runs over all of them at once.
     """
     place = _places(size)
-    rows = [[packed[place[p, q]] for q in range(size)] for p in range(size)]
-    for k in range(size):
-        pivot = 1.0 / rows[k][k]
-        column = [rows[p][k] for p in range(size)]
-        rows[k] = [pivot if q == k else rows[k][q] * pivot for q in range(size)]
-        for p in range(size):
-            if p != k:
-                rows[p] = [
-                    -column[p] * pivot if q == k else rows[p][q] - column[p] * rows[k][q] for q in range(size)
-                ]
-    upper = {(p, q): (rows[p][q] + rows[q][p]) / 2 for p, q in _pairs(size)}
-    # without a barrier each place of the result would redo all steps
-    upper = jax.lax.optimization_barrier(upper)  # type: ignore[no-untyped-call]
-    return jnp.stack([upper[pair] for pair in _pairs(size)])
+    full = jnp.stack([packed[place[p, q]] for p in range(size) for q in range(size)])
+    places = jnp.arange(size)[:, None, None]
+
+    def sweep(k: Array, matrix: Array) -> Array:
+        row, column = matrix[k], matrix[:, k, None]
+        scaled = row / row[k]
+        elsewhere = jnp.where(places == k, scaled, matrix - column * scaled)
+        at_column = jnp.where(places == k, -1.0, column) / row[k]
+        return jnp.where(places.transpose(1, 0, 2) == k, at_column, elsewhere)
+
+    # a loop and not its steps one by one, which XLA would fuse: each place of the result would redo all that went before
+    inverse = -jax.lax.fori_loop(0, size, sweep, full.reshape(size, size, -1))
+    return jnp.stack([inverse[pair] for pair in _pairs(size)])
 
 
 def _unpacked(packed: Array, size: int) -> Array:
@@ -305,6 +303,7 @@ def _update(
     return _with_items(state, tiled.trim(items))._replace(m=m, v=v)
 
 
+@jax.jit
 def _sharpen(
     state: State, tiled: Tiled, asymptotes: Asymptotes | None, model_weight: Array, item_weight: Array
 ) -> State:
@@ -328,22 +327,7 @@ def _sharpen(
     return sharper._replace(v=_model_covariances(model_precision, k))
 
 
-def _sweep(
-    state: State,
-    tiled: Tiled,
-    asymptotes: Asymptotes | None,
-    model_weight: Array,
-    item_weight: Array,
-    priors: Priors,
-    first: bool,
-) -> State:
-    state = _update(state, tiled, asymptotes, model_weight, item_weight)
-    state = settle_frame(state, model_weight, item_weight)
-    hyper = update_hyper(state, item_weight, priors)
-    # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
-    return hyper._replace(tau2=state.tau2) if first else hyper
-
-
+@partial(jax.jit, static_argnames="priors")
 def _elbo(
     state: State,
     tiled: Tiled,
@@ -411,76 +395,52 @@ def _cold_state(theta: Array, items: int) -> State:
     )
 
 
-@partial(
-    jax.jit, static_argnames=("dims", "sweeps", "tolerance", "priors", "warm", "random", "sharpen", "bound")
-)
+@partial(jax.jit, static_argnames="dims")
+def _start_abilities(
+    responses: Array, model_weight: Array, item_weight: Array, key: Array | None, *, dims: int
+) -> Array:
+    """Abilities to start from (models, dims): random ones if there is a key, else the spectral ones."""
+    if key is not None:
+        return jax.random.normal(key, (responses.shape[0], dims))
+    return _spectral_start(responses, dims, model_weight, item_weight)
+
+
+@partial(jax.jit, static_argnames="priors")
 def _solve(
-    responses: Array,
+    tiled: Tiled,
     asymptotes: Asymptotes | None,
-    model_weights: Array,
-    item_weights: Array,
-    reveal: Array | None,
-    start: State | None,
-    keys: Array,
+    model_weight: Array,
+    item_weight: Array,
+    start: State,
+    first_sweeps: Array,
+    sweeps: Array,
+    tolerance: Array,
     *,
-    dims: int,
-    sweeps: int,
-    tolerance: float,
     priors: Priors,
-    warm: bool,
-    random: bool,
-    sharpen: bool,
-    bound: bool,
-) -> tuple[State, Array, Array, Array, Array]:
-    items = responses.shape[1]
-    whole = tiles.split(responses)
+) -> tuple[State, Array, Array]:
+    """Sweep until the abilities rest; returns the state, the number of sweeps and the last change.
 
-    def one(inputs: tuple[Array, Array, Array | None, Array]) -> tuple[State, Array, Array, Array, Array]:
-        model_weight, item_weight, shown, key = inputs
-        y = responses if shown is None else jnp.where(shown, responses, jnp.int8(-1))
-        tiled = tiles.split(y) if shown is not None else whole
-        step = partial(
-            _sweep,
-            tiled=tiled,
-            asymptotes=asymptotes,
-            model_weight=model_weight,
-            item_weight=item_weight,
-            priors=priors,
-        )
-        if warm:
-            assert start is not None
-            state = start
-        else:
-            if random:
-                theta = jax.random.normal(key, (responses.shape[0], dims))
-            else:
-                theta = _spectral_start(y, dims, model_weight, item_weight)
-            state = jax.lax.fori_loop(
-                0, FIRST_SWEEPS, lambda _, s: step(s, first=True), _cold_state(theta, items)
-            )
+    Cold and warm starts differ by values only, so that one compilation serves both.
+    """
 
-        def unfinished(carry: tuple[State, Array, Array, Array]) -> Array:
-            _, count, change, _ = carry
-            unsettled = (change > tolerance) | (count < LEAST_SWEEPS)
-            return (count < sweeps) & unsettled & jnp.isfinite(change)
+    def unfinished(carry: tuple[State, Array, Array]) -> Array:
+        _, count, change = carry
+        unsettled = (change > tolerance) | (count < LEAST_SWEEPS)
+        return (count < sweeps) & unsettled & jnp.isfinite(change)
 
-        def advance(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
-            old, count, _, trace = carry
-            new = step(old, first=False)
-            # in logits of a typical item, so that a spare dimension, whose abilities mean nothing, has no say
-            change = jnp.sqrt(((new.m - old.m) ** 2 @ new.tau2).mean())
-            return new, count + 1, change, trace.at[count].set(change)
+    def advance(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
+        old, count, _ = carry
+        new = _update(old, tiled, asymptotes, model_weight, item_weight)
+        new = settle_frame(new, model_weight, item_weight)
+        hyper = update_hyper(new, item_weight, priors)
+        # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
+        new = hyper._replace(tau2=jnp.where(count < 0, new.tau2, hyper.tau2))
+        # in logits of a typical item, so that a spare dimension, whose abilities mean nothing, has no say
+        change = jnp.sqrt(((new.m - old.m) ** 2 @ new.tau2).mean())
+        return new, count + 1, change
 
-        first = (state, jnp.int32(0), jnp.float32(np.finfo(np.float32).max), jnp.zeros(sweeps))
-        state, count, change, trace = jax.lax.while_loop(unfinished, advance, first)
-        if sharpen:
-            state = _sharpen(state, tiled, asymptotes, model_weight, item_weight)
-        elbo = jnp.float32(jnp.nan)
-        if bound:
-            elbo = _elbo(state, tiled, asymptotes, model_weight, item_weight, priors)
-        return report_frame(state, model_weight, item_weight, priors), elbo, count, change, trace
-
-    return jax.lax.map(one, (model_weights, item_weights, reveal, keys))
+    first = (start, -first_sweeps, jnp.float32(np.finfo(np.float32).max))
+    return jax.lax.while_loop(unfinished, advance, first)
 
 
 def fit_many(
@@ -543,30 +503,40 @@ def fit_many(
     check_dims(models, items, dims)
     replicates = max((len(x) for x in (model_weights, item_weights, reveal) if x is not None), default=1)
 
-    def filled(weights: NDArray[Any] | None, size: int) -> Array:
+    def filled(weights: NDArray[Any] | None, size: int) -> NDArray[np.float32]:
         if weights is None:
-            return jnp.ones((replicates, size), jnp.float32)
+            return np.ones((replicates, size), np.float32)
         if weights.shape != (replicates, size):
             raise ValueError(f"weights have shape {weights.shape}, expected {(replicates, size)}")
-        return jnp.asarray(weights, jnp.float32)
+        return np.asarray(weights, np.float32)
 
-    state, elbo, count, change, _ = _solve(
-        jnp.asarray(data.responses, jnp.int8),
-        asymptotes_of(data.floor, data.ceiling),
-        filled(model_weights, models),
-        filled(item_weights, items),
-        None if reveal is None else jnp.asarray(reveal),
-        None if start is None else state_of(start),
-        jax.random.split(jax.random.key(seed), replicates),
-        dims=dims,
-        sweeps=sweeps,
-        tolerance=tolerance,
-        priors=priors or Priors(),
-        warm=start is not None,
-        random=seed != 0,
-        sharpen=sharpen,
-        bound=bound,
-    )
+    priors = priors or Priors()
+    responses = jnp.asarray(data.responses, jnp.int8)
+    asymptotes = asymptotes_of(data.floor, data.ceiling)
+    of_models, of_items = filled(model_weights, models), filled(item_weights, items)
+    keys = jax.random.split(jax.random.key(seed), replicates) if seed else None
+    tiled = tiles.split(responses)
+    warm = None if start is None else state_of(start)
+    cold = 0 if start is not None else FIRST_SWEEPS
+    solved = []
+    for index in range(replicates):
+        weights = jnp.asarray(of_models[index]), jnp.asarray(of_items[index])
+        shown = responses
+        if reveal is not None:
+            shown = jnp.where(jnp.asarray(reveal[index]), responses, jnp.int8(-1))
+            tiled = tiles.split(shown)
+        state = warm
+        if state is None:
+            key = None if keys is None else keys[index]
+            state = _cold_state(_start_abilities(shown, *weights, key, dims=dims), items)
+        limits = jnp.int32(cold), jnp.int32(sweeps), jnp.float32(tolerance)
+        state, count, change = _solve(tiled, asymptotes, *weights, state, *limits, priors=priors)
+        if sharpen:
+            state = _sharpen(state, tiled, asymptotes, *weights)
+        elbo = _elbo(state, tiled, asymptotes, *weights, priors) if bound else np.float32(np.nan)
+        state = report_frame(state, *weights, priors)
+        solved.append(jax.tree.map(np.asarray, (state, elbo, count, change)))
+    state, elbo, count, change = jax.tree.map(lambda *x: np.stack(x), *solved)
     change_ = np.asarray(change, np.float64)
     finite = np.isfinite(change_) & (np.isfinite(np.asarray(elbo)) | (not bound))
     if not finite.all():

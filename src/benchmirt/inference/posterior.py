@@ -9,8 +9,10 @@ then in standard deviations of the models at hand.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -114,6 +116,7 @@ def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State
     return transform(state, shift, _whitening(state, shift, model_weight, item_weight))
 
 
+@partial(jax.jit, static_argnames="priors")
 def report_frame(state: State, model_weight: Array, item_weight: Array, priors: Priors) -> State:
     """Move a posterior to the frame of records (see the module's text), hyperparameters included."""
     k = state.m.shape[1]

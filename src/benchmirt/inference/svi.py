@@ -144,7 +144,7 @@ def fit(
         )
     state = _posterior(parameters, dims)
     models, items = data.responses.shape
-    state = jax.jit(report_frame, static_argnums=3)(state, jnp.ones(models), jnp.ones(items), priors)
+    state = report_frame(state, jnp.ones(models), jnp.ones(items), priors)
     window = max(1, steps // 10)
     recent, before = trace[-window:], trace[-2 * window : -window]
     drift = abs(before.mean() - recent.mean()) / models / items
