@@ -20,6 +20,7 @@ if __name__ == "__main__":
     from benchmirt import files, inference, matrix
 
     row = snakemake.params.fit
+    checkpoint = Path(f"{snakemake.output.fit}.checkpoint")
     data = matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"])
     record = inference.fit(
         data,
@@ -28,6 +29,8 @@ if __name__ == "__main__":
         seed=int(snakemake.wildcards.seed),
         options=snakemake.params.options,
         priors=snakemake.params.priors,
+        checkpoint=checkpoint,
     )
     record.save(snakemake.output.fit)
+    checkpoint.unlink(missing_ok=True)
     files.write_json(launched.usage(), snakemake.output.run)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from benchmirt import inference, likelihood, matrix
 from benchmirt.errors import InputError
-from benchmirt.inference import em, memory, quadrature
+from benchmirt.inference import em, memory, nuts, quadrature
 from benchmirt.inference.record import FitError, FitRecord
 
 
@@ -245,6 +247,50 @@ def test_a_file_that_is_no_record_is_named(tmp_path):
     (tmp_path / "seed0.nc").write_text("not NetCDF")
     with pytest.raises(InputError, match=r"seed0\.nc"):
         FitRecord.load(tmp_path / "seed0.nc")
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.slow
+def test_a_killed_sampler_goes_on_to_the_same_draws(tmp_path, monkeypatch):
+    data = planted(models=12, items=15, seed=3)[0]
+    options = {"chains": 1, "warmup": 10, "draws": 12, "max_tree_depth": 3}
+    monkeypatch.setattr(nuts, "BLOCK", 4)
+    whole = nuts.fit(data, 1, **options)
+    written = nuts._Checkpoint.write
+
+    def die_after_the_second_block(self, kept, state):
+        written(self, kept, state)
+        if kept.blocks == 2:
+            raise KilledError
+
+    path = tmp_path / "seed0.nc.checkpoint"
+    monkeypatch.setattr(nuts._Checkpoint, "write", die_after_the_second_block)
+    with pytest.raises(KilledError):
+        nuts.fit(data, 1, checkpoint=path, **options)
+    sampled = []
+    monkeypatch.setattr(nuts._Checkpoint, "write", lambda self, kept, state: sampled.append(kept.blocks))
+    resumed = nuts.fit(data, 1, checkpoint=path, **options)
+    assert sampled == [3]
+    np.testing.assert_array_equal(resumed.draws["theta"], whole.draws["theta"])
+    np.testing.assert_array_equal(resumed.item_cov, whole.item_cov)
+    np.testing.assert_array_equal(resumed.trace, whole.trace)
+
+
+def test_convergence_figures_are_those_of_arviz():
+    rng = np.random.default_rng(4)
+    draws = np.cumsum(rng.normal(size=(3, 200, 4)), axis=1) * 0.05 + rng.normal(size=(3, 200, 4))
+    draws[1, :, 2] += 2.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import arviz
+    for index in range(4):
+        one = draws[:, :, index]
+        assert float(nuts.rank_rhat(draws)[index]) == pytest.approx(arviz.rhat(one), rel=1e-6)
+        assert float(nuts.bulk_ess(draws)[index]) == pytest.approx(arviz.ess(one, method="bulk"), rel=0.05)
+        assert float(nuts.tail_ess(draws)[index]) == pytest.approx(arviz.ess(one, method="tail"), rel=0.05)
 
 
 @pytest.mark.slow

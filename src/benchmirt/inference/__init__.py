@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmirt.errors import InputError, nearest
@@ -46,6 +47,7 @@ def fit(
     seed: int,
     options: Mapping[str, Any] | None = None,
     priors: Mapping[str, float] | None = None,
+    checkpoint: Path | None = None,
 ) -> FitRecord:
     """Fit the response model with one engine.
 
@@ -63,6 +65,9 @@ def fit(
         The engine's own settings (see its ``fit``).
     priors
         Scales of the hyperpriors (:class:`benchmirt.model.Priors`).
+    checkpoint
+        File from which a killed run of NUTS goes on; whoever writes the record removes it. Other engines are done before
+        it would serve.
 
     Raises
     ------
@@ -78,6 +83,8 @@ def fit(
             todo=f"did you mean {nearest(engine, list(ENGINES)) or 'svi'}?",
         )
     options = dict(options or {})
+    if engine == "nuts":
+        options["checkpoint"] = checkpoint
     models, items = data.responses.shape
     check_dims(models, items, dims)
     memory.check(engine, models, items, dims, chains=int(options.get("chains", 1)))

@@ -6,11 +6,18 @@ posterior is that of :func:`benchmirt.model.mirt` to the letter; the mass matrix
 find a step size. Item parameters live in the frame of the abilities' sample (``framed``), so location and scale are settled in
 every draw; rotation and signs are settled by orthogonal Procrustes onto the EM solution, draw by draw.
 
-Draws are produced in blocks. Of every block the abilities are kept in full, the items as running moments and a thinned set.
+Draws are produced in blocks. Of every block the abilities and some items, the extreme ones among them, are kept in full, and all
+items as running moments and a thinned set. After each block the chains can be written to a checkpoint, from which a killed run
+goes on to the same draws.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -22,7 +29,7 @@ from numpyro.diagnostics import effective_sample_size, gelman_rubin
 from numpyro.infer import MCMC, NUTS
 from numpyro.infer.util import log_density
 
-from benchmirt import tiles
+from benchmirt import files, provenance, tiles
 from benchmirt.inference import em
 from benchmirt.inference.posterior import State, state_of
 from benchmirt.inference.record import FitError, FitRecord
@@ -38,9 +45,11 @@ __all__ = ["fit"]
 
 BLOCK = 50
 KEPT_ITEM_DRAWS = 100
+CHECKED_ITEMS = 500
 START_SPREAD = 0.5
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
+_STATS = ("potential_energy", "diverging", "num_steps", "accept_prob", "adapt_state.step_size")
 
 
 def _chart(state: State) -> Any:
@@ -112,22 +121,141 @@ class _Moments:
         return mean + self.origin, covariance * self.count / max(self.count - 1, 1)
 
 
-def _rank_normalised_rhat(draws: NDArray[Any]) -> NDArray[np.float64]:
-    """Rank-normalised split R-hat, the larger of bulk and folded (Vehtari et al. 2021), draws (chain, draw, ...)."""
+def _normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Replace draws (chain, draw, ...) by normal scores of their ranks over all of them (Vehtari et al. 2021)."""
     from scipy.stats import norm, rankdata
 
-    def normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
-        flat = values.reshape(values.shape[0] * values.shape[1], -1)
-        ranks = rankdata(flat, axis=0)
-        return np.asarray(norm.ppf((ranks - 0.375) / (len(flat) + 0.25)).reshape(values.shape))
+    flat = values.reshape(values.shape[0] * values.shape[1], -1)
+    ranks = rankdata(flat, axis=0)
+    return np.asarray(norm.ppf((ranks - 0.375) / (len(flat) + 0.25)).reshape(values.shape))
 
-    def split_rhat(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        half = values.shape[1] // 2
-        halves = np.concatenate([values[:, :half], values[:, half : 2 * half]], axis=0)
-        return np.asarray(gelman_rubin(halves))
 
-    folded = np.abs(draws - np.median(draws, axis=(0, 1)))
-    return np.maximum(split_rhat(normal_scores(draws)), split_rhat(normal_scores(folded)))
+def _halves(values: NDArray[Any]) -> NDArray[Any]:
+    """Split every chain in two: (chain, draw, ...) becomes (2 chain, draw / 2, ...)."""
+    half = values.shape[1] // 2
+    return np.concatenate([values[:, :half], values[:, -half:]], axis=0)
+
+
+def rank_rhat(draws: NDArray[Any]) -> NDArray[np.float64]:
+    """Rank-normalised split R-hat, the larger of bulk and folded (Vehtari et al. 2021), draws (chain, draw, ...)."""
+    halves = _halves(draws)
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.maximum(gelman_rubin(_normal_scores(halves)), gelman_rubin(_normal_scores(folded)))
+
+
+def _ess(halves: NDArray[Any]) -> NDArray[np.float64]:
+    """Effective sample size of split chains; 0 for a quantity that never moved."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(np.asarray(effective_sample_size(halves)), nan=0.0)
+
+
+def bulk_ess(draws: NDArray[Any]) -> NDArray[np.float64]:
+    """Bulk effective sample size (Vehtari et al. 2021) of draws (chain, draw, ...)."""
+    return _ess(_normal_scores(_halves(draws)))
+
+
+def tail_ess(draws: NDArray[Any]) -> NDArray[np.float64]:
+    """Tail effective sample size (Vehtari et al. 2021): the lesser of those of the 5 % and the 95 % quantile."""
+    low, high = np.quantile(draws, (0.05, 0.95), axis=(0, 1))
+    return np.minimum(*(_ess(_halves((draws <= limit).astype(np.float64))) for limit in (low, high)))
+
+
+def _checked_items(a: NDArray[Any], d: NDArray[Any]) -> NDArray[np.int64]:
+    """Items whose draws are kept in full: the most and least discriminating, easiest and hardest, and others at random."""
+    size = np.linalg.norm(a, axis=1)
+    extreme = 10
+    ends = [
+        part for order in (np.argsort(size), np.argsort(d)) for part in (order[:extreme], order[-extreme:])
+    ]
+    first = np.unique(np.concatenate(ends))
+    others = np.setdiff1d(np.arange(len(d)), first)
+    wanted = min(max(CHECKED_ITEMS - len(first), 0), len(others))
+    drawn = np.random.default_rng(0).choice(others, wanted, replace=False)
+    return np.sort(np.concatenate([first, drawn]))
+
+
+@dataclass
+class _Kept:
+    """What is kept of the draws so far."""
+
+    moments: _Moments
+    theta: list[NDArray[Any]] = field(default_factory=list)
+    item: list[NDArray[Any]] = field(default_factory=list)
+    checked: list[NDArray[Any]] = field(default_factory=list)
+    stats: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: {name: [] for name in _STATS})
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that are complete."""
+        return len(self.theta)
+
+    def joined(self, name: str) -> NDArray[Any]:
+        """Return one kind of draws over all blocks: (chain, draw, ...)."""
+        parts: list[NDArray[Any]] = self.stats[name] if name in self.stats else getattr(self, name)
+        return np.concatenate(parts, axis=1)
+
+
+class _Checkpoint:
+    """The chains and all that is kept of them after the last block, in one file that is replaced as a whole.
+
+    The file carries a fingerprint of data, settings and code; one with another fingerprint, or one that can't be read, is
+    not used.
+    """
+
+    def __init__(self, path: Path | None, key: str) -> None:
+        self.path = path
+        self.key = key
+
+    def write(self, kept: _Kept, state: Any) -> None:
+        """Replace the file."""
+        if self.path is None:
+            return
+        arrays = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(_plain(state)))}
+        for name in ("theta", "item", "checked"):
+            arrays |= {f"{name}{i}": part for i, part in enumerate(getattr(kept, name))}
+        for name, parts in kept.stats.items():
+            arrays |= {f"{name}{i}": part for i, part in enumerate(parts)}
+        moments = kept.moments
+        arrays |= {"total": moments.total, "squares": moments.squares, "count": np.array(moments.count)}
+        arrays |= {"origin": np.asarray(moments.origin), "key": np.array(self.key)}
+        with files.atomic(self.path) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+
+    def read(self, kept: _Kept, like: Any) -> Any | None:
+        """Fill ``kept`` and return the chains' state, shaped as ``like``; None if there is nothing to go on from."""
+        if self.path is None or not self.path.is_file():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = dict(file)
+        except (OSError, ValueError, zipfile.BadZipFile):
+            return None
+        if str(arrays.get("key")) != self.key:
+            return None
+        blocks = sum(name.startswith("theta") for name in arrays)
+        for name in ("theta", "item", "checked"):
+            getattr(kept, name).extend(arrays[f"{name}{i}"] for i in range(blocks))
+        for name, parts in kept.stats.items():
+            parts.extend(arrays[f"{name}{i}"] for i in range(blocks))
+        moments = kept.moments
+        moments.total, moments.squares = arrays["total"], arrays["squares"]
+        moments.count, moments.origin = int(arrays["count"]), arrays["origin"]
+        plain = _plain(like)
+        leaves = [jnp.asarray(arrays[f"state{i}"]) for i in range(len(jax.tree.leaves(plain)))]
+        return _keyed(jax.tree.unflatten(jax.tree.structure(plain), leaves), like)
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _plain(state: Any) -> Any:
+    """Random keys as the numbers that they are made of, so that a file can hold them."""
+    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
+
+
+def _keyed(plain: Any, like: Any) -> Any:
+    return jax.tree.map(lambda x, y: jax.random.wrap_key_data(x) if _is_key(y) else x, plain, like)
 
 
 def fit(
@@ -140,6 +268,7 @@ def fit(
     draws: int = 500,
     max_tree_depth: int = 6,
     priors: Priors | None = None,
+    checkpoint: Path | None = None,
 ) -> FitRecord:
     """Sample the posterior by NUTS.
 
@@ -156,6 +285,9 @@ def fit(
         deepest tree (63 leapfrog steps at 6).
     priors
         Scales of the hyperpriors.
+    checkpoint
+        File that keeps the chains after each block; a run that finds it goes on where it ended. Whoever writes the record
+        removes it.
 
     Raises
     ------
@@ -204,7 +336,6 @@ def fit(
         chain_method="parallel" if parallel else "sequential",
         progress_bar=False,
     )
-    fields = ("potential_energy", "diverging", "num_steps", "accept_prob", "adapt_state.step_size")
     target = state.mu[:, :-1]
 
     @jax.jit
@@ -216,31 +347,38 @@ def fit(
 
         return jax.lax.map(lambda chain: jax.lax.map(one, chain), z)
 
-    moments = _Moments(len(data.items), dims + 1)
+    checked = _checked_items(np.asarray(target), np.asarray(state.mu[:, -1]))
     thin = max(1, chains * draws // KEPT_ITEM_DRAWS)
-    kept: dict[str, list[NDArray[Any]]] = {"theta": [], "item": []}
-    stats: dict[str, list[NDArray[Any]]] = {field: [] for field in fields}
+    kept = _Kept(_Moments(len(data.items), dims + 1))
+    code = provenance.fingerprint(["benchmirt.inference.nuts"])
+    told = [code, data.hash, dims, seed, chains, warmup, block, thin, max_tree_depth, priors.as_dict()]
+    saved = _Checkpoint(checkpoint, hashlib.sha256(json.dumps(told).encode()).hexdigest())
+    if checkpoint is not None and checkpoint.is_file():
+        keys = jax.random.split(key, chains) if chains > 1 else key
+        sampler.post_warmup_state = saved.read(kept, kernel.init(keys, warmup, initial, (), {}))
     blocks = -(-draws // block)
     for index in progress(
         range(blocks), total=blocks, what=f"NUTS, {chains} chains, blocks of {block} draws"
     ):
+        if index < kept.blocks:
+            continue
         if index == 0:
-            sampler.run(key, init_params=initial, extra_fields=fields)
+            sampler.run(key, init_params=initial, extra_fields=_STATS)
         else:
-            sampler.post_warmup_state = sampler.last_state
-            sampler.run(sampler.post_warmup_state.rng_key, extra_fields=fields)
+            if sampler.last_state is not None:
+                sampler.post_warmup_state = sampler.last_state
+            sampler.run(sampler.post_warmup_state.rng_key, extra_fields=_STATS)
         theta, item = (np.asarray(x) for x in reported(sampler.get_samples(group_by_chain=True)))
         if not (np.isfinite(theta).all() and np.isfinite(item).all()):
             raise FitError(f"NUTS, seed {seed}: draws of block {index + 1} of {blocks} are not finite")
-        moments.add(item.reshape(-1, *item.shape[2:]))
-        kept["theta"].append(theta)
-        kept["item"].append(item[:, thin // 2 :: thin])
+        kept.moments.add(item.reshape(-1, *item.shape[2:]))
+        kept.theta.append(theta)
+        kept.item.append(item[:, thin // 2 :: thin])
+        kept.checked.append(item[:, :, checked])
         extra = sampler.get_extra_fields(group_by_chain=True)
-        for field in fields:
-            stats[field].append(np.asarray(extra[field]))
-    theta = np.concatenate(kept["theta"], axis=1)
-    item = np.concatenate(kept["item"], axis=1)
-    sample_stats = {name.split(".")[-1]: np.concatenate(values, axis=1) for name, values in stats.items()}
+        for name in _STATS:
+            kept.stats[name].append(np.asarray(extra[name]))
+        saved.write(kept, sampler.last_state)
     settings = {
         "chains": chains,
         "warmup": warmup,
@@ -249,7 +387,7 @@ def fit(
         "thin": thin,
         "start": "em",
     }
-    return _record(data, dims, seed, priors, theta, item, moments, sample_stats, settings)
+    return _record(data, dims, seed, priors, kept, settings)
 
 
 def _record(
@@ -257,27 +395,35 @@ def _record(
     dims: int,
     seed: int,
     priors: Priors,
-    theta: NDArray[Any],
-    item: NDArray[Any],
-    moments: _Moments,
-    sample_stats: dict[str, NDArray[Any]],
+    kept: _Kept,
     settings: dict[str, Any],
 ) -> FitRecord:
-    """Assemble the record and judge convergence on the aligned abilities and a sample of items."""
-    item_mean, item_cov = moments.result()
+    """Assemble the record and judge convergence on the aligned abilities and the items that are kept in full."""
+    theta, item = kept.joined("theta"), kept.joined("item")
+    sample_stats = {name.split(".")[-1]: kept.joined(name) for name in _STATS}
+    item_mean, item_cov = kept.moments.result()
     flat = theta.reshape(-1, *theta.shape[2:]).astype(np.float64)
     mean = flat.mean(0)
     centered = flat - mean
     theta_cov = np.einsum("snk,snl->nkl", centered, centered) / max(len(flat) - 1, 1)
-    rhat = _rank_normalised_rhat(theta)
-    ess = np.asarray(effective_sample_size(theta))
     divergences = int(sample_stats["diverging"].sum())
-    worst, least = float(rhat.max()), float(ess.min())
-    faults = []
-    if not worst < RHAT_LIMIT:
-        faults.append(f"R-hat of the aligned abilities reaches {worst:.3f} (limit {RHAT_LIMIT})")
-    if not least >= ESS_LIMIT:
-        faults.append(f"the least effective sample size is {least:.0f} (limit {ESS_LIMIT:.0f})")
+    judged = {"abilities": theta, "items": kept.joined("checked")}
+    rhat = {name: float(rank_rhat(draws).max()) for name, draws in judged.items()}
+    ess = {
+        name: min(float(bulk_ess(draws).min()), float(tail_ess(draws).min()))
+        for name, draws in judged.items()
+    }
+    worst, least = max(rhat.values()), min(ess.values())
+    faults = [
+        f"R-hat of the aligned {name} reaches {value:.3f} (limit {RHAT_LIMIT})"
+        for name, value in rhat.items()
+        if not value < RHAT_LIMIT
+    ]
+    faults += [
+        f"the least effective sample size of the {name} is {value:.0f} (limit {ESS_LIMIT:.0f})"
+        for name, value in ess.items()
+        if not value >= ESS_LIMIT
+    ]
     if divergences:
         faults.append(f"{divergences} draws diverged")
     # the hyperparameters as they stand in the frame of the record: moments of the items, posterior variance included
@@ -302,8 +448,11 @@ def _record(
         priors=priors.as_dict(),
         diagnostics={
             **settings,
+            "checked_items": int(judged["items"].shape[2]),
             "rhat_max": worst,
             "ess_min": least,
+            **{f"rhat_max_{name}": value for name, value in rhat.items()},
+            **{f"ess_min_{name}": value for name, value in ess.items()},
             "divergences": divergences,
             "accept_prob": float(sample_stats["accept_prob"].mean()),
             "leapfrogs_mean": float(sample_stats["num_steps"].mean()),
