@@ -2,7 +2,7 @@
 
 In:  fit records of all seeds, the item table.
 Out: ``consensus.nc`` with the consensus solution, its covariances, the display rotation and the correlation
-     of the display abilities; seeds that did not converge are left out and named.
+     of the display abilities; seeds that failed or did not converge are left out and named.
 """
 
 from pathlib import Path
@@ -18,13 +18,14 @@ if __name__ == "__main__":
     import pandas as pd
 
     from benchmirt.dimensions import consensus
-    from benchmirt.inference.record import FitRecord
+    from benchmirt.inference.record import load_seeds
 
-    records = [FitRecord.load(Path(path)) for path in snakemake.input.fits]
+    records, failed = load_seeds(snakemake.input.fits)
     solution = consensus.build(
         records,
         fit=snakemake.wildcards.fit,
         item_table=pd.read_parquet(snakemake.input.item_table),
         anchors=snakemake.params.anchors,
+        failed=failed,
     )
     consensus.write(solution, Path(snakemake.output[0]))

@@ -2,9 +2,10 @@
 
 In:  a response matrix, a row of the fits table, the engine's options and the priors.
 Out: the fit record, which holds only what is reproducible, and ``.run.json`` beside it with seconds, peak
-     memory, threads and cores.
+     memory, threads and cores. If numbers cease to be finite, the record says that the seed failed and why.
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 from benchmirt import logs
@@ -22,15 +23,27 @@ if __name__ == "__main__":
     row = snakemake.params.fit
     checkpoint = Path(f"{snakemake.output.fit}.checkpoint")
     data = matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"])
-    record = inference.fit(
-        data,
-        engine=row["engine"],
-        dims=row["dims"],
-        seed=int(snakemake.wildcards.seed),
-        options=snakemake.params.options,
-        priors=snakemake.params.priors,
-        checkpoint=checkpoint,
-    )
-    record.save(snakemake.output.fit)
+    seed = int(snakemake.wildcards.seed)
+    try:
+        record = inference.fit(
+            data,
+            engine=row["engine"],
+            dims=row["dims"],
+            seed=seed,
+            options=snakemake.params.options,
+            priors=snakemake.params.priors,
+            checkpoint=checkpoint,
+        )
+        record.save(snakemake.output.fit)
+    except inference.FitError as error:
+        print(f"This seed failed and is listed as such: {error}", file=sys.stderr)
+        inference.FitRecord.save_failure(
+            snakemake.output.fit,
+            engine=row["engine"],
+            dims=row["dims"],
+            seed=seed,
+            data_hash=data.hash,
+            why=str(error),
+        )
     checkpoint.unlink(missing_ok=True)
     files.write_json(launched.usage(), snakemake.output.run)

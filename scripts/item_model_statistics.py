@@ -4,7 +4,6 @@ In:  the honest matrix, the corrected consensus, the bootstrap, the published fi
 Out: ``item_statistics.csv`` and ``model_statistics.csv``.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmirt import logs
@@ -17,12 +16,12 @@ if __name__ == "__main__":
     import pandas as pd
 
     from benchmirt.dimensions import consensus, families, statistics
-    from benchmirt.inference.record import FitRecord
+    from benchmirt.inference.record import load_seeds
 
     responses, items, models = (pd.read_parquet(table) for table in snakemake.input.matrix)
     solution = consensus.read(snakemake.input.consensus)
     bootstrap = families.read_bootstrap(snakemake.input.bootstrap)
-    published = [FitRecord.load(Path(path)) for path in snakemake.input.published]
+    published, _ = load_seeds(snakemake.input.published)
     statistics.write(statistics.item_statistics(items, solution, published), snakemake.output.item_statistics)
     statistics.write(
         statistics.model_statistics(models, responses, items, solution, bootstrap, published),

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 if __name__ == "__main__":
     logs.start(snakemake)
     from benchmirt.dimensions import reproducibility
-    from benchmirt.inference.record import FitRecord
+    from benchmirt.inference.record import load_seeds
 
-    records = {
-        fit: [FitRecord.load(Path(path)) for path in snakemake.input[fit]]
-        for fit in ("published", "corrected")
-    }
+    records = {fit: load_seeds(snakemake.input[fit])[0] for fit in ("published", "corrected")}
     reproducibility.write(reproducibility.table(records), Path(snakemake.output[0]))

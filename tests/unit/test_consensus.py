@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 from benchmirt import identification as ident
+from benchmirt import matrix
 from benchmirt.dimensions import consensus
 from benchmirt.errors import InputError
 from benchmirt.identification import Solution
-from benchmirt.inference.record import FitRecord
+from benchmirt.inference import em
+from benchmirt.inference.record import FitRecord, load_seeds
 
 MODELS, ITEMS = 40, 90
 
@@ -174,3 +176,22 @@ def test_the_file_holds_it_all_and_is_reproducible(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="readable consensus"):
         consensus.read(tmp_path / "missing.nc")
     assert back.as_record().dims == 2
+
+
+def test_a_failed_seed_is_listed_and_the_others_make_the_consensus(tmp_path):
+    rng = np.random.default_rng(8)
+    data = matrix.from_arrays(rng.integers(0, 2, size=(20, 30)).astype(np.int8))
+    record = em.fit(data, 1)
+    record.save(tmp_path / "seed0.nc")
+    FitRecord.save_failure(
+        tmp_path / "seed1.nc", engine="em", dims=1, seed=1, data_hash=data.hash, why="the loss is not finite"
+    )
+    records, failed = load_seeds([tmp_path / "seed0.nc", tmp_path / "seed1.nc"])
+    assert [one.seed for one in records] == [0]
+    found = consensus.build(records, fit="corrected", failed=failed)
+    assert found.seeds == (0,)
+    assert found.seeds_failed == {1: "failed: the loss is not finite"}
+    consensus.write(found, tmp_path / "consensus.nc")
+    assert consensus.read(tmp_path / "consensus.nc").seeds_failed == found.seeds_failed
+    with pytest.raises(InputError, match="seed 1 failed: the loss is not finite"):
+        consensus.build([], fit="corrected", failed=failed)

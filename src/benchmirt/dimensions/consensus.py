@@ -55,7 +55,7 @@ class Consensus:
     seeds
         Seeds that converged and make up the consensus; empty if none did, and then it is that of all runs.
     seeds_failed
-        For each seed that did not converge, why.
+        For each seed that failed or did not converge, why.
     losses
         Final loss of every run by seed.
     rotation
@@ -210,6 +210,7 @@ def build(
     fit: str,
     item_table: pd.DataFrame | None = None,
     anchors: Mapping[str, int | str] | None = None,
+    failed: Mapping[int, str] | None = None,
     starts: int = 100,
     seed: int = 0,
 ) -> Consensus:
@@ -227,6 +228,8 @@ def build(
     anchors
         As in :func:`anchor_rows`; without them each axis is signed so that its discriminations sum to a
         positive number.
+    failed
+        For each seed that gave no record, why; they are listed with those that did not converge.
     starts, seed
         Starts of the display rotation.
 
@@ -238,7 +241,12 @@ def build(
         If a transform changes what it must not.
     """
     if not records:
-        raise InputError("a consensus needs at least one fit", where=fit)
+        raise InputError(
+            "a consensus needs at least one fit",
+            where=fit,
+            found="; ".join(f"seed {number} {why}" for number, why in (failed or {}).items()) or "no record",
+            todo="see the logs of the fits",
+        )
     ordered = sorted(records, key=lambda record: record.seed)
     first = ordered[0]
     for record in ordered[1:]:
@@ -250,7 +258,7 @@ def build(
                     todo="delete the fit's records and run the workflow again",
                 )
     used = [record for record in ordered if record.converged]
-    failed = {record.seed: record.converged_why for record in ordered if not record.converged}
+    unsettled = {record.seed: record.converged_why for record in ordered if not record.converged}
     kept = used or ordered
     rows = anchor_rows(anchors, item_table)
     solutions = [ident.canonical(solution_of(record), rows) for record in kept]
@@ -294,7 +302,7 @@ def build(
         models=first.models,
         items=first.items,
         seeds=tuple(record.seed for record in used),
-        seeds_failed=failed,
+        seeds_failed=dict(sorted({**unsettled, **(failed or {})}.items())),
         losses=losses,
         rotation={
             "method": "quartimin",

@@ -9,6 +9,7 @@ never times or memory, which go to a ``.run.json`` beside it. On disk it is NetC
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from benchmirt import provenance
 from benchmirt.errors import InputError
 from benchmirt.files import atomic
 
-__all__ = ["FitError", "FitRecord"]
+__all__ = ["FitError", "FitRecord", "load_seeds"]
 
 ARRAYS = ("theta_mean", "theta_cov", "a_mean", "d_mean", "item_cov", "tau", "trace")
 Floats = NDArray[np.floating[Any]]
@@ -104,6 +106,26 @@ class FitRecord:
             if not np.isfinite(values).all():
                 raise FitError(f"{self.engine} fit, seed {self.seed}: draws of {name} are not finite")
 
+    @staticmethod
+    def save_failure(
+        path: str | Path, *, engine: str, dims: int, seed: int, data_hash: str, why: str
+    ) -> None:
+        """Write, in place of a record, that a seed's fit failed and why, so that it is listed beside the others."""
+        attributes = {
+            "engine": engine,
+            "dims": dims,
+            "seed": seed,
+            "data_hash": data_hash,
+            "failed": 1,
+            "converged": 0,
+            "converged_why": f"failed: {why}",
+            "priors": "{}",
+            "diagnostics": "{}",
+            "versions": json.dumps(provenance.versions(), sort_keys=True),
+        }
+        with atomic(path) as temporary:
+            xr.Dataset(attrs=attributes).to_netcdf(temporary, engine="h5netcdf", mode="w")
+
     def eta(self) -> Floats:
         """Logits at the posterior means, shape (models, items)."""
         return self.theta_mean @ self.a_mean.T + self.d_mean
@@ -179,12 +201,16 @@ class FitRecord:
 
         Raises
         ------
+        FitError
+            If the file says that the fit failed, with the reason.
         InputError
             If the file is missing or is not a fit record.
         """
         try:
             with xr.open_dataset(path, engine="h5netcdf") as root:
                 attributes = dict(root.attrs)
+            if "failed" in attributes:
+                raise FitError(str(attributes["converged_why"]))
             with xr.open_dataset(path, engine="h5netcdf", group="estimates") as opened:
                 estimates = opened.load()
         except (OSError, ValueError, KeyError) as error:
@@ -219,3 +245,21 @@ class FitRecord:
             draws=draws,
             sample_stats=stats,
         )
+
+
+def load_seeds(paths: Iterable[str | Path]) -> tuple[list[FitRecord], dict[int, str]]:
+    """Read the records of a fit's seeds, and, of the seeds whose fit failed, why.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or is not a fit record.
+    """
+    records, failed = [], {}
+    for path in paths:
+        try:
+            records.append(FitRecord.load(path))
+        except FitError as error:
+            with xr.open_dataset(path, engine="h5netcdf") as root:
+                failed[int(root.attrs["seed"])] = str(error)
+    return records, failed
