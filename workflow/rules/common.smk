@@ -121,6 +121,12 @@ def matrix(policy):
     return [f"<results>/matrix/{policy}/{table}.parquet" for table in tables]
 
 
+def calibration(folder=""):
+    """Files of a calibration: of the one in a folder, or of this study's own."""
+    names = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
+    return [f"{folder or '<results>/calibration'}/{name}" for name in names]
+
+
 def chain_threads(wildcards):
     """A core per chain; but one for all of them where the other jobs would have to wait for so many to be free."""
     chains = STUDY.fits["nuts"]["chains"]

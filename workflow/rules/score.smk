@@ -15,13 +15,6 @@ NEW_FILES = {
     ]
     for source in NEWCOMERS.sources
 }
-CALIBRATION = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
-
-
-def calibration(section):
-    """Files of the calibration that a section of the configuration names: those of a folder, or this study's own."""
-    folder = getattr(STUDY, section)["calibration"] or "<results>/calibration"
-    return [f"{folder}/{name}" for name in CALIBRATION]
 
 
 rule calibration:
@@ -33,7 +26,7 @@ rule calibration:
         leave_one_out="<results>/dimensions/leave_one_out.nc",
         model_statistics="<results>/dimensions/model_statistics.csv",
     output:
-        [f"<results>/calibration/{name}" for name in CALIBRATION],
+        calibration(),
     log:
         "<logs>/calibration.log",
     benchmark:
@@ -76,7 +69,7 @@ rule collect_new:
 
 rule score:
     input:
-        calibration=calibration("score"),
+        calibration=calibration(STUDY.score["calibration"]),
         outcomes=lambda w: or_stop(studies.need_newcomers, STUDY)
         or [f"<results>/scores/outcomes/{name}" for name in NEW_FILES],
     output:
@@ -102,7 +95,7 @@ rule score:
 
 rule shortform:
     input:
-        calibration("shortform"),
+        calibration(STUDY.shortform["calibration"]),
     output:
         list="<results>/shortform/shortform.csv",
         summary="<results>/shortform/shortform.json",
