@@ -5,7 +5,6 @@ Out: the fit record, which holds only what is reproducible, and ``.run.json`` be
      memory, threads and cores. If numbers cease to be finite, the record says that the seed failed and why.
 """
 
-import sys
 from typing import TYPE_CHECKING
 
 from benchmirt import logs
@@ -21,29 +20,13 @@ if __name__ == "__main__":
     from benchmirt import files, inference, matrix
 
     row = snakemake.params.fit
-    checkpoint = Path(f"{snakemake.output.fit}.checkpoint")
-    data = matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"])
-    seed = int(snakemake.wildcards.seed)
-    try:
-        record = inference.fit(
-            data,
-            engine=row["engine"],
-            dims=row["dims"],
-            seed=seed,
-            options=snakemake.params.options,
-            priors=snakemake.params.priors,
-            checkpoint=checkpoint,
-        )
-        record.save(snakemake.output.fit)
-    except inference.FitError as error:
-        print(f"This seed failed and is listed as such: {error}", file=sys.stderr)
-        inference.FitRecord.save_failure(
-            snakemake.output.fit,
-            engine=row["engine"],
-            dims=row["dims"],
-            seed=seed,
-            data_hash=data.hash,
-            why=str(error),
-        )
-    checkpoint.unlink(missing_ok=True)
+    inference.fit_to_file(
+        matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"]),
+        snakemake.output.fit,
+        engine=row["engine"],
+        dims=row["dims"],
+        seed=int(snakemake.wildcards.seed),
+        options=snakemake.params.options,
+        priors=snakemake.params.priors,
+    )
     files.write_json(launched.usage(), snakemake.output.run)

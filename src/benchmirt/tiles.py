@@ -46,7 +46,8 @@ class Tiled:
     responses
         1, 0 or -1 (missing), int8, shape (tiles, models, width).
     occupied
-        Whether a tile holds any response, shape (tiles,).
+        The number of each tile, from 1, or 0 where it holds no response, shape (tiles,). Numbers, since a column of equal truth
+        values would be folded away with the border that it makes (see :meth:`Tile.cells`).
     items
         Number of items.
     """
@@ -71,7 +72,7 @@ class Tiled:
 
 
 class Tile(NamedTuple):
-    """A stretch of items: their responses (models, width), whether there are any, and where it starts."""
+    """A stretch of items: their responses (models, width), a number above 0 if there are any, and where it starts."""
 
     responses: Array
     occupied: Array
@@ -96,7 +97,7 @@ class Tile(NamedTuple):
         def skip(*_: Any) -> Any:
             return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), blank)
 
-        return lax.cond(self.occupied, function, skip, self.responses, *operands)
+        return lax.cond(self.occupied > 0, function, skip, self.responses, *operands)
 
 
 def width_of(models: int, items: int) -> int:
@@ -124,7 +125,8 @@ def split(responses: ArrayLike | Tiled) -> Tiled:
     tiles = -(-items // width)
     filled = jnp.pad(matrix, ((0, 0), (0, tiles * width - items)), constant_values=-1)
     arranged = filled.reshape(models, tiles, width).transpose(1, 0, 2)
-    return Tiled(arranged, (arranged >= 0).any(axis=(1, 2)), items)
+    seen = (arranged >= 0).any(axis=(1, 2))
+    return Tiled(arranged, jnp.where(seen, jnp.arange(1, tiles + 1), 0), items)
 
 
 def fold(step: Callable[[Carry, Tile], Carry], carry: Carry, tiled: Tiled) -> Carry:

@@ -10,7 +10,7 @@ import pytest
 from benchmirt import inference, likelihood, matrix
 from benchmirt.errors import InputError
 from benchmirt.inference import em, memory, nuts, quadrature
-from benchmirt.inference.record import FitError, FitRecord
+from benchmirt.inference.record import FitError, FitRecord, load_seeds
 
 
 def planted(models=60, items=240, dims=2, seed=0, floor=False, missing=0.1):
@@ -251,6 +251,19 @@ def test_a_file_that_is_no_record_is_named(tmp_path):
 
 class KilledError(Exception):
     pass
+
+
+def test_a_seed_that_fails_leaves_a_file_that_says_so(tmp_path, caplog):
+    data = planted(models=20, items=30)[0]
+    path = tmp_path / "seed3.nc"
+    options = {"steps": 60, "learning_rate": 1e30}
+    inference.fit_to_file(data, path, engine="svi", dims=2, seed=3, options=options)
+    records, failed = load_seeds([path])
+    assert records == []
+    assert "not finite from step" in failed[3]
+    assert "not finite from step" in caplog.text
+    inference.fit_to_file(data, path, engine="em", dims=2, seed=3)
+    assert [record.seed for record in load_seeds([path])[0]] == [3]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,9 @@ from benchmirt.model import Priors
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
 
-__all__ = ["ENGINES", "FitError", "FitRecord", "check_dims", "fit"]
+__all__ = ["ENGINES", "FitError", "FitRecord", "check_dims", "fit", "fit_to_file"]
+
+log = logging.getLogger(__name__)
 
 ENGINES = ("svi", "em", "nuts")
 
@@ -93,3 +96,35 @@ def fit(
         data, dims, seed=seed, priors=Priors(**(priors or {})), **options
     )
     return fitted
+
+
+def fit_to_file(
+    data: ResponseData,
+    path: str | Path,
+    *,
+    engine: str,
+    dims: int,
+    seed: int,
+    options: Mapping[str, Any] | None = None,
+    priors: Mapping[str, float] | None = None,
+) -> None:
+    """Fit and write the record; where the fit fails, write and say that this seed failed and why.
+
+    A failed seed ends nothing: it is listed beside the others, which are judged without it. Parameters are those of
+    :func:`fit`; a sampler's checkpoint lies beside the record until that is written.
+
+    Raises
+    ------
+    InputError
+        As :func:`fit`.
+    """
+    checkpoint = Path(f"{path}.checkpoint")
+    try:
+        record = fit(
+            data, engine=engine, dims=dims, seed=seed, options=options, priors=priors, checkpoint=checkpoint
+        )
+        record.save(path)
+    except FitError as error:
+        log.warning("This seed failed and is listed as such: %s", error)
+        FitRecord.save_failure(path, engine=engine, dims=dims, seed=seed, data_hash=data.hash, why=str(error))
+    checkpoint.unlink(missing_ok=True)
