@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,29 +53,43 @@ ESS_LIMIT = 400.0
 _STATS = ("potential_energy", "diverging", "num_steps", "accept_prob", "adapt_state.step_size")
 
 
-def _chart(state: State) -> Any:
-    """Return the map from standardised coordinates to the sites of the framed model, and its log volume."""
-    models, items, k = state.m.shape[0], state.mu.shape[0], state.m.shape[1]
+def _chart(state: State) -> tuple[Callable[[Array], tuple[dict[str, Array], Array]], int]:
+    """Return the map from a vector of standardised coordinates to the sites of the framed model, and the vector's length.
+
+    The map also returns its log volume. One vector, in which each parameter of all items or models is a stretch, spares the
+    sampler the packing of many arrays at each step.
+    """
+    (models, k), items = state.m.shape, state.mu.shape[0]
     theta_tril = jnp.linalg.cholesky(state.v)
     item_tril = jnp.linalg.cholesky(state.s)
     # posterior standard deviations of log tau, mu_d and log sigma_d given the other parameters
     log_scale = 1.0 / np.sqrt(2.0 * items)
     mean_scale = jnp.sqrt(state.sigma2 / items)
+    sizes = [models] * k + [items] * (k + 1) + [k, 1, 1]
 
-    def sites(z: dict[str, Array]) -> tuple[dict[str, Array], Array]:
-        log_tau = 0.5 * jnp.log(state.tau2) + log_scale * z["tau"]
-        log_sigma = 0.5 * jnp.log(state.sigma2) + log_scale * z["sigma_d"]
+    def sites(z: Array) -> tuple[dict[str, Array], Array]:
+        parts = jax.lax.split(z, sizes)
+        log_tau = 0.5 * jnp.log(state.tau2) + log_scale * parts[-3]
+        log_sigma = 0.5 * jnp.log(state.sigma2) + log_scale * parts[-1][0]
         values = {
-            "theta": state.m + jnp.einsum("npq,nq->np", theta_tril, z["theta"]),
-            "item": state.mu + jnp.einsum("jpq,jq->jp", item_tril, z["item"]),
+            "theta": _placed(state.m, theta_tril, parts[:k]),
+            "item": _placed(state.mu, item_tril, parts[k : 2 * k + 1]),
             "tau": jnp.exp(log_tau),
-            "mu_d": state.mu_d + mean_scale * z["mu_d"],
+            "mu_d": state.mu_d + mean_scale * parts[-2][0],
             "sigma_d": jnp.exp(log_sigma),
         }
         return values, log_tau.sum() + log_sigma
 
-    shapes = {"theta": (models, k), "item": (items, k + 1), "tau": (k,), "mu_d": (), "sigma_d": ()}
-    return sites, shapes
+    return sites, sum(sizes)
+
+
+def _placed(mean: Array, tril: Array, z: Sequence[Array]) -> Array:
+    """Means (n, p) plus Cholesky factors (n, p, p) times coordinates, which come as p vectors of length n."""
+    columns = [
+        mean[:, p] + sum((tril[:, p, q] * z[q] for q in range(p)), tril[:, p, p] * z[p])
+        for p in range(len(z))
+    ]
+    return jnp.stack(columns).T
 
 
 def _framed(values: dict[str, Array]) -> tuple[Array, Array, Array]:
@@ -300,17 +315,11 @@ def fit(
     responses = tiles.split(data.responses)
     asymptotes = asymptotes_of(data.floor, data.ceiling)
     reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes)
-    sites, shapes = _chart(state)
+    sites, size = _chart(state)
     key, start_key = jax.random.split(jax.random.key(seed))
-    names = sorted(shapes)
-    start_keys = dict(zip(names, jax.random.split(start_key, len(names)), strict=True))
-    initial = {
-        name: START_SPREAD * jax.random.normal(start_keys[name], (chains, *shapes[name])) for name in names
-    }
-    if chains == 1:
-        initial = {name: values[0] for name, values in initial.items()}
+    initial = START_SPREAD * jax.random.normal(start_key, (chains, size) if chains > 1 else (size,))
 
-    def potential(z: dict[str, Array]) -> Array:
+    def potential(z: Array) -> Array:
         values, volume = sites(z)
         density, _ = log_density(
             mirt,
@@ -339,8 +348,8 @@ def fit(
     target = state.mu[:, :-1]
 
     @jax.jit
-    def reported(z: dict[str, Array]) -> tuple[Array, Array]:
-        def one(draw: dict[str, Array]) -> tuple[Array, Array]:
+    def reported(z: Array) -> tuple[Array, Array]:
+        def one(draw: Array) -> tuple[Array, Array]:
             theta, a, d = _framed(sites(draw)[0])
             theta, a = _aligned(theta, a, target)
             return theta, jnp.concatenate([a, d[:, None]], axis=1)
