@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import norm
+from scipy.special import ndtri
 
 __all__ = [
     "Alignment",
@@ -768,7 +768,7 @@ def angles(a: ArrayLike, T: ArrayLike) -> Floats:
 def _quantile(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise ValueError(f"a level lies between 0 and 1, not {level}")
-    return float(norm.ppf(0.5 + level / 2))
+    return float(ndtri(0.5 + level / 2))
 
 
 def _along(a: Floats, item_cov: Floats) -> tuple[Floats, Floats, Floats, Floats]:

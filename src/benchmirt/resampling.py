@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 __all__ = [
     "Interval",
@@ -389,7 +389,7 @@ def bca(
     """
     values = np.asarray(replicates, dtype=np.float64)
     below = float((values < estimate).mean() + 0.5 * (values == estimate).mean())
-    z0 = float(norm.ppf(np.clip(below, 0.5 / values.size, 1 - 0.5 / values.size)))
+    z0 = float(ndtri(np.clip(below, 0.5 / values.size, 1 - 0.5 / values.size)))
     left_out = np.asarray(jackknifed, dtype=np.float64)
     left_out = left_out[np.isfinite(left_out)]
     deviation = left_out.mean() - left_out if left_out.size else np.zeros(1)
@@ -397,11 +397,11 @@ def bca(
     acceleration = float((deviation**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
     ends = []
     for tail in _tails(level):
-        z = z0 + float(norm.ppf(tail))
+        z = z0 + float(ndtri(tail))
         denominator = 1 - acceleration * z
         # beyond the pole the interval reaches the last replicate on that side
         shifted = z0 + z / denominator if denominator > 0 else np.copysign(np.inf, z)
-        ends.append(float(np.quantile(values, norm.cdf(shifted))))
+        ends.append(float(np.quantile(values, ndtr(shifted))))
     return ends[0], ends[1]
 
 
@@ -521,7 +521,7 @@ def widen(interval: Interval, calibration_se: float) -> Interval:
     Each half-width h becomes ``sqrt(h^2 + (z se)^2)``, which keeps the interval's asymmetry and is exact
     for normal errors.
     """
-    z = float(norm.ppf(_tails(interval.level)[1])) * calibration_se
+    z = float(ndtri(_tails(interval.level)[1])) * calibration_se
     return replace(
         interval,
         low=interval.estimate - float(np.hypot(interval.estimate - interval.low, z)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from benchmirt import identification as ident
 from benchmirt import provenance
@@ -99,7 +99,7 @@ def _scores(
 ) -> pd.DataFrame:
     ability = found.mean @ calibration.T
     sd = np.sqrt(np.einsum("nkk->nk", ident.rotate_theta_cov(found.cov, calibration.T)))
-    half = norm.ppf(0.5 + level / 2) * sd
+    half = ndtri(0.5 + level / 2) * sd
     seen = responses >= 0
     groups = memberships(calibration.benchmark_of(), list(calibration.benchmark_table["benchmark"]))
     columns: dict[str, object] = {

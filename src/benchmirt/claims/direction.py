@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from benchmirt.claims import selection
 from benchmirt.claims.inputs import Ability, Consensus, Results, Unavailable, order_of
@@ -109,7 +109,7 @@ def spread(values: Floats, lineage: NDArray[np.int64], scale: float = 1.0) -> tu
     Unavailable
         If more than a tenth of the replicates have no direction, or there are too few lineages.
     """
-    factor = scale * student_factor(lineage) / float(norm.ppf((1 + LEVEL) / 2))
+    factor = scale * student_factor(lineage) / float(ndtri((1 + LEVEL) / 2))
     finite = values[np.isfinite(values)]
     if finite.size < 0.9 * values.size:
         raise Unavailable(f"only {finite.size} of {values.size} replicates have a direction")

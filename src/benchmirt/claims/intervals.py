@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from benchmirt.claims.inputs import Unavailable
 
@@ -50,4 +50,4 @@ def student_factor(codes: NDArray[np.int64], level: float = LEVEL) -> float:
         raise Unavailable(
             f"the lineages are worth only {worth:.1f} independent models, too few to say how far models differ"
         )
-    return float(student.ppf((1 + level) / 2, worth - 1))
+    return float(stdtrit(worth - 1, (1 + level) / 2))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from benchmirt import identification as ident
 from benchmirt import resampling
@@ -90,7 +90,7 @@ def item_statistics(
         _low and _high in degrees; published_discrimination_k and published_difficulty_k.
     """
     k = consensus.dims
-    half = norm.ppf(0.5 + level / 2) * np.sqrt(consensus.item_cov[:, k, k])
+    half = ndtri(0.5 + level / 2) * np.sqrt(consensus.item_cov[:, k, k])
     length = ident.mdisc_interval(consensus.a, consensus.item_cov, level)
     location = ident.mdiff_interval(consensus.a, consensus.d, consensus.item_cov, level)
     angles = ident.angles(consensus.a, consensus.T)
@@ -165,7 +165,7 @@ def model_statistics(
         lineage, _ = pd.factorize(models.set_index("model")["lineage"].reindex(list(consensus.models)))
         factor = resampling.stretch(bootstrap.weights, lineage)
         variance = variance + factor**2 * replicated.var(0, ddof=1) * consensus.ability_theta.var(0)
-    half = norm.ppf(0.5 + level / 2) * np.sqrt(variance)
+    half = ndtri(0.5 + level / 2) * np.sqrt(variance)
     columns: dict[str, Floats] = {}
     for index in range(consensus.dims):
         columns[f"ability_{index + 1}"] = consensus.ability_theta[:, index]

@@ -51,7 +51,7 @@ def _start(key: Array, responses: Array, dims: int) -> dict[str, Array]:
     }
 
 
-def _posterior(parameters: dict[str, Array], dims: int) -> State:
+def _posterior(parameters: dict[str, Array]) -> State:
     """Read the guide's means and scales; those of the hyperparameters, positive, live on the logarithm."""
     loc = {name: parameters[f"{name}_auto_loc"] for name in ("theta", "a", "d", "tau", "mu_d", "sigma_d")}
     scale = {name: parameters[f"{name}_auto_scale"] for name in ("theta", "a", "d")}
@@ -78,8 +78,8 @@ def _optimise(
     steps: int,
     learning_rate: float,
     priors: Priors,
-) -> tuple[dict[str, Array], Array]:
-    """Run all steps of Adam in one compiled loop; returns the guide's parameters and the loss at each step."""
+) -> tuple[State, Array]:
+    """Run all steps of Adam in one compiled loop; returns the posterior as records report it and the loss at each step."""
     guide = AutoNormal(
         mirt,
         init_loc_fn=init_to_value(values=_start(start_key, responses, dims)),
@@ -90,7 +90,9 @@ def _optimise(
     inputs = (tiles.split(responses), dims, asymptotes, priors)
     state = svi.init(run_key, *inputs)
     state, losses = jax.lax.scan(lambda state, _: svi.update(state, *inputs), state, length=steps)
-    return svi.get_params(state), losses
+    models, items = responses.shape
+    posterior = _posterior(svi.get_params(state))
+    return report_frame(posterior, jnp.ones(models), jnp.ones(items), priors), losses
 
 
 def fit(
@@ -126,7 +128,7 @@ def fit(
     responses = jnp.asarray(data.responses, jnp.int8)
     start_key, run_key = jax.random.split(jax.random.key(seed))
 
-    parameters, losses = _optimise(
+    state, losses = _optimise(
         responses,
         asymptotes_of(data.floor, data.ceiling),
         start_key,
@@ -142,9 +144,7 @@ def fit(
             f"SVI with {dims} dimensions, seed {seed}: the loss is not finite from step "
             f"{int(np.flatnonzero(~np.isfinite(trace))[0]) + 1} of {steps} on; try a smaller learning rate"
         )
-    state = _posterior(parameters, dims)
     models, items = data.responses.shape
-    state = report_frame(state, jnp.ones(models), jnp.ones(items), priors)
     window = max(1, steps // 10)
     recent, before = trace[-window:], trace[-2 * window : -window]
     drift = abs(before.mean() - recent.mean()) / models / items
