@@ -62,7 +62,7 @@ def test_defaults_are_filled_everywhere(minimal_config: Make, base: Path) -> Non
         "min_observed": 5,
     }
     assert study.fits["em"] == {"sweeps": 300, "tolerance": 1e-3}
-    assert study.fits["nuts"]["draws"] == 250
+    assert study.fits["nuts"]["draws"] == 150
     assert study.dimensions["splits"] == 50
     assert study.source("mine").options["columns"] == {}
     assert study.files("mine") == {"responses": "responses.csv"}

@@ -18,7 +18,7 @@ from scipy.special import expit
 from benchmirt.resampling import generator
 
 if TYPE_CHECKING:
-    from benchmirt.inference.record import FitRecord
+    from benchmirt.inference.em import Batch
     from benchmirt.matrix import ResponseData
 
 __all__ = ["Gaussian", "Intercepts", "intercepts", "null_data"]
@@ -88,14 +88,14 @@ class Gaussian:
     ceiling: Floats
 
     @classmethod
-    def of_record(cls, record: FitRecord, data: ResponseData) -> Gaussian:
-        """Take the posterior of a fit of these data."""
+    def of_batch(cls, batch: Batch, index: int, data: ResponseData) -> Gaussian:
+        """Take the posterior of one replicate of a batch of fits of these data."""
         return cls(
-            theta=np.asarray(record.theta_mean, dtype=np.float64),
-            theta_cov=np.asarray(record.theta_cov, dtype=np.float64),
-            a=np.asarray(record.a_mean, dtype=np.float64),
-            d=np.asarray(record.d_mean, dtype=np.float64),
-            item_cov=np.asarray(record.item_cov, dtype=np.float64),
+            theta=batch.theta[index].astype(np.float64),
+            theta_cov=batch.theta_cov[index].astype(np.float64),
+            a=batch.a[index].astype(np.float64),
+            d=batch.d[index].astype(np.float64),
+            item_cov=batch.item_cov[index].astype(np.float64),
             floor=np.asarray(data.floor, dtype=np.float64),
             ceiling=np.asarray(data.ceiling, dtype=np.float64),
         )

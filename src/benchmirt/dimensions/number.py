@@ -392,22 +392,14 @@ def _fit(data: ResponseData, dims: int, options: dict[str, Any]) -> tuple[Interc
     Null data are fitted in the same way: from the fit that they come from, weak dimensions would be shut at once.
     """
     if dims == 0:
-        fitted = intercepts(data.responses, data.floor, data.ceiling)
-        return fitted, np.broadcast_to(fitted.predict(), data.responses.shape)
+        alone = intercepts(data.responses, data.floor, data.ceiling)
+        return alone, np.broadcast_to(alone.predict(), data.responses.shape)
     from benchmirt.inference import em
     from benchmirt.likelihood import predict
 
-    record = em.fit(data, dims, **options)
-    p = predict(
-        record.theta_mean,
-        record.theta_cov,
-        record.a_mean,
-        record.d_mean,
-        record.item_cov,
-        data.floor,
-        data.ceiling,
-    )
-    return Gaussian.of_record(record, data), np.asarray(p, dtype=np.float64)
+    fitted = Gaussian.of_batch(em.fit_many(data, dims, bound=False, **options), 0, data)
+    moments = (fitted.theta, fitted.theta_cov, fitted.a, fitted.d, fitted.item_cov)
+    return fitted, np.asarray(predict(*moments, data.floor, data.ceiling), dtype=np.float64)
 
 
 def _eigenvalue_levels(

@@ -435,7 +435,7 @@ def _fitted(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercept
         return intercepts(data.responses, data.floor, data.ceiling)
     from benchmirt.inference import em
 
-    return Gaussian.of_record(em.fit(data, dims, **options), data)
+    return Gaussian.of_batch(em.fit_many(data, dims, bound=False, **options), 0, data)
 
 
 def _null_replicate(
