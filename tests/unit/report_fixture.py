@@ -983,6 +983,11 @@ def write_results(
                 diagnostics = {
                     "rhat_max": 1.013,
                     "ess_min": 412.0,
+                    "rhat_max_abilities": 1.004,
+                    "rhat_max_items": 1.013,
+                    "ess_min_abilities": 655.0,
+                    "ess_min_items": 412.0,
+                    "checked_items": 500,
                     "divergences": 0,
                 }
             path = folder / "fits" / f["fit"] / f"seed{s}.nc"
