@@ -167,6 +167,15 @@ def test_noise_gets_no_name():
     assert [entry["name"] for entry in found.dimensions] == [None, None]
 
 
+@pytest.mark.parametrize(("other", "name"), [(0.85, None), (0.75, "safety")])
+def test_an_ability_that_all_categories_follow_alike_is_named_after_none(other, name):
+    noise = np.random.default_rng(0).normal(0.0, 0.01, (2, 201, 1))
+    strength = np.array([other, 0.9])[:, None, None] + noise
+    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95)
+    assert found == name
+    assert ("a name needs a lead" in why) == (name is None)
+
+
 def test_labels_survive_the_disk(tmp_path, named):
     labels.write(named, tmp_path / "labels.json")
     assert labels.read(tmp_path / "labels.json") == named

@@ -30,6 +30,7 @@ __all__ = ["Labels", "build", "orientation", "read", "write"]
 Floats = NDArray[np.float64]
 
 LEAST_CORRELATION = 0.3
+LEAST_LEAD = 0.1  # an ability that all categories follow nearly alike is named after none of them
 LEAST_LINEAGES = 5
 LEAST_SHARE = 0.5  # of a benchmark's items that a model must have answered for its mean to count
 
@@ -226,6 +227,8 @@ def _verdict(
         return None, f"{text}; a name needs {LEAST_CORRELATION}"
     if low_margin <= 0:
         return None, f"{text}; a name needs a lead above 0"
+    if margin[0] < LEAST_LEAD:
+        return None, f"{text}; a name needs a lead of {LEAST_LEAD}"
     return categories[best], text
 
 
