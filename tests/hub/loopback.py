@@ -11,6 +11,7 @@ import json
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ class Hub:
         return [one for one in self.asked if re.search(where, f"{one.method} {one.server}{one.path}")]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler, ABC):
     """What both servers share: keeping requests, faults, bodies with ranges."""
 
     hub: Hub
@@ -135,8 +136,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.serve(urlsplit(self.path).path)
 
+    @abstractmethod
     def serve(self, path: str) -> None:
-        raise NotImplementedError
+        """Answer a request for which no fault is due."""
 
     def head(self, status: int, length: int, **headers: str) -> None:
         self.send_response(status)

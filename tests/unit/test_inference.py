@@ -271,7 +271,9 @@ def test_a_killed_sampler_goes_on_to_the_same_draws(tmp_path, monkeypatch):
     data = planted(models=12, items=15, seed=3)[0]
     options = {"chains": 1, "warmup": 10, "draws": 12, "max_tree_depth": 3}
     monkeypatch.setattr(nuts, "BLOCK", 4)
+    monkeypatch.setattr(nuts, "KEPT_ITEM_DRAWS", 2)  # one draw in six: some blocks keep none
     whole = nuts.fit(data, 1, **options)
+    assert whole.draws["a"].shape == (1, 2, 15, 1)
     written = nuts._Checkpoint.write
 
     def die_after_the_second_block(self, kept, state):
@@ -288,6 +290,7 @@ def test_a_killed_sampler_goes_on_to_the_same_draws(tmp_path, monkeypatch):
     resumed = nuts.fit(data, 1, checkpoint=path, **options)
     assert sampled == [3]
     np.testing.assert_array_equal(resumed.draws["theta"], whole.draws["theta"])
+    np.testing.assert_array_equal(resumed.draws["a"], whole.draws["a"])
     np.testing.assert_array_equal(resumed.item_cov, whole.item_cov)
     np.testing.assert_array_equal(resumed.trace, whole.trace)
 

@@ -382,7 +382,7 @@ def fit(
             raise FitError(f"NUTS, seed {seed}: draws of block {index + 1} of {blocks} are not finite")
         kept.moments.add(item.reshape(-1, *item.shape[2:]))
         kept.theta.append(theta)
-        kept.item.append(item[:, thin // 2 :: thin])
+        kept.item.append(item[:, (index * block + np.arange(block)) % thin == thin // 2])
         kept.checked.append(item[:, :, checked])
         extra = sampler.get_extra_fields(group_by_chain=True)
         for name in _STATS:

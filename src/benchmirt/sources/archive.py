@@ -35,7 +35,7 @@ _FAULTS = (
     pa.ArrowException,
     EOFError,
     OSError,
-    NotImplementedError,
+    NotImplementedError,  # a way of packing that zipfile does not know
     OverflowError,
     RuntimeError,  # an encrypted member
     ValueError,
