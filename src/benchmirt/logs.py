@@ -130,7 +130,9 @@ def failures(snakemake_logs: Iterable[str | Path]) -> str:
     for file in snakemake_logs:
         text = Path(file).read_text(encoding="utf-8", errors="replace") if Path(file).is_file() else ""
         for job in re.finditer(
-            r"^Error in rule (\S+?):\n(?:[ \t]+.*\n)*?[ \t]+log: (\S+)", text, flags=re.MULTILINE
+            r"^Error in rule (\S+?):\n(?:[ \t]+.*\n)*?[ \t]+log: (.+?)(?: \(check log file.*)?$",
+            text,
+            flags=re.MULTILINE,
         ):
             lines.append(f"Failed: {job[1]}; its log is {job[2]}")
             said = Path(job[2]).read_text(encoding="utf-8") if Path(job[2]).is_file() else ""

@@ -79,7 +79,8 @@ def test_closing_counts_the_verdicts(tmp_path: Path) -> None:
 
 
 def test_failures_name_the_log_and_what_it_says(tmp_path: Path) -> None:
-    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first, second = tmp_path / "a folder" / "a.log", tmp_path / "b.log"
+    first.parent.mkdir()
     first.write_text(
         "2026-01-01 00:00:00,000 DEBUG benchmirt.logs: started\n"
         "2026-01-01 00:00:01,000 ERROR benchmirt.logs: x.csv: row 17: found 2.\n"

@@ -118,7 +118,7 @@ def write_responses(path: Path, models: list[str], items: int, seed: int, prefix
 MODELS = [f"org{number % 12}/model-{number}@v1" for number in range(36)]
 CONFIG: dict[str, Any] = {
     "study": "tiny",
-    "title": "A tiny simulated study",
+    "title": "A tiny {simulated} study",
     "sources": [
         {"name": "first", "kind": "table", "responses": "first.csv", "items": "first_items.csv"},
         {"name": "second", "kind": "table", "responses": "second.csv", "benchmark": "second"},

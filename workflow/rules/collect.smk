@@ -171,11 +171,11 @@ for source, batches in PLANS.items():
             resources:
                 mem_mb=memory(1500),
             params:
-                source=source,
+                source=as_is(source),
                 batch=batch.name,
-                models=batch.models,
+                models=as_is(batch.models),
                 repeated_rows=STUDY.joining["repeated_rows"],
-                options=STUDY.source(source).options,
+                options=as_is(STUDY.source(source).options),
                 fingerprint=code_of("collect", *sources.modules_of(STUDY.source(source).kind)),
             script:
                 "../../scripts/collect.py"

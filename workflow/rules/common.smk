@@ -79,6 +79,11 @@ def code_of(script, *also):
     return provenance.script_fingerprint(ROOT / "scripts" / f"{script}.py", also)
 
 
+def as_is(value):
+    """A parameter whose words keep their braces, which Snakemake would take for wildcards."""
+    return lambda wildcards: value
+
+
 def sources_of(*kinds):
     """Names of the sources of some kinds."""
     return [source.name for source in STUDY.sources if source.kind in kinds]

@@ -27,7 +27,7 @@ rule data_card:
     resources:
         mem_mb=memory(1000),
     params:
-        licences=[source.options.get("licence") for source in STUDY.sources],
+        licences=as_is([source.options.get("licence") for source in STUDY.sources]),
         fingerprint=code_of("data_card"),
     script:
         "../../scripts/data_card.py"
@@ -59,7 +59,7 @@ for name in figures.CATALOGUE:
             mem_mb=memory(1000),
         params:
             figure=name,
-            study=[STUDY.name, STUDY.title, STUDY.simulated],
+            study=as_is([STUDY.name, STUDY.title, STUDY.simulated]),
             fingerprint=code_of("figure"),
         script:
             "../../scripts/figure.py"
@@ -87,7 +87,7 @@ rule figure_claim:
         mem_mb=memory(1000),
     params:
         figure=lambda w: f"claim_{w.claim}",
-        study=[STUDY.name, STUDY.title, STUDY.simulated],
+        study=as_is([STUDY.name, STUDY.title, STUDY.simulated]),
         fingerprint=code_of("figure"),
     script:
         "../../scripts/figure.py"
@@ -113,7 +113,7 @@ rule page:
         mem_mb=memory(1500),
     params:
         study={key: value for key, value in STUDY.raw.items() if key not in studies.AFTERWARDS},
-        configfiles=[os.path.relpath(file) for file in workflow.config_settings.configfiles],
+        configfiles=as_is([os.path.relpath(file) for file in workflow.config_settings.configfiles]),
         fingerprint=code_of("page"),
     script:
         "../../scripts/page.py"

@@ -37,7 +37,7 @@ rule calibration:
     resources:
         mem_mb=memory(1500, per_cell=100),
     params:
-        study=[STUDY.name, STUDY.title, STUDY.filter, STUDY.fits["asymptotes"]],
+        study=as_is([STUDY.name, STUDY.title, STUDY.filter, STUDY.fits["asymptotes"]]),
         fingerprint=code_of("calibration"),
     script:
         "../../scripts/calibration.py"

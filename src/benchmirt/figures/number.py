@@ -44,7 +44,7 @@ def _eigen_panel(
 ) -> NDArray[np.bool_]:
     """Eigenvalues beside their null distribution; returns which of them are beyond chance, at a p-value of at most `needed`.
 
-    In a narrow panel the p-values stand without ``p =``.
+    In a narrow panel only the first p-value says that it is one.
     """
     dims, value = _column(rows, "dims"), _column(rows, "eigenvalue")
     q95, q99 = _column(rows, "null_q95"), _column(rows, "null_q99")
@@ -76,9 +76,9 @@ def _eigen_panel(
     axes.set_xlim(dims.min() - 0.4, dims.max() + 0.75)
     axes.set_xlabel("dimensions already in the model")
     axes.set_ylabel("largest eigenvalue left over")
-    for d, v, row in zip(dims, value, rows, strict=True):
+    for n, (d, v, row) in enumerate(zip(dims, value, rows, strict=True)):
         axes.annotate(
-            words.probability(row.get("p")).removeprefix("p = " if narrow else ""),
+            words.probability(row.get("p")).removeprefix("p = " if narrow and n else ""),
             (d, v),
             xytext=(4, 2.5),
             textcoords="offset points",
@@ -283,7 +283,7 @@ def panel(axes: Axes, number: Mapping[str, Any], name: str) -> None:
     rows = sorted(found[_LISTS[name]], key=lambda r: int(r["dims"]))
     if name == "eigen":
         _eigen_panel(axes, rows, _needed(found), narrow=True)
-        axes.set_title("Left over (grey: chance; numbers: p)", fontsize=7)
+        axes.set_title("Left over (grey: chance)", fontsize=7)
     elif name == "heldout":
         _curve(axes, rows, found.get("chosen"), "log loss (less is better)", better="lower", unit="log loss")
         axes.set_title("Lineages never seen", fontsize=7)
