@@ -52,7 +52,7 @@ rule all:
 
 
 onsuccess:
-    print(logs.closing(STUDY.results))
+    print(logs.closing(STUDY.results, sorted(workflow.dag_settings.targets)))
 
 
 onerror:

@@ -91,19 +91,29 @@ def _end(launched: launch.Launch) -> None:
     log.debug("ended after %s s, %s MB at most", usage["seconds"], usage["peak_mb"])
 
 
-def closing(results: str | Path) -> str:
-    """Say where the report is and how many claims had which verdict, for the end of a run.
+def closing(results: str | Path, targets: Iterable[str] = ()) -> str:
+    """Say what came of a run and where it is, for its end.
 
     Parameters
     ----------
     results
         The results folder.
+    targets
+        What was asked for. New models' scores and a short form have their own line; for anything else the line tells of the
+        report and of how many claims had which verdict.
 
     Returns
     -------
     str
-        Two lines, or an empty string where there is no report (yet).
+        One or two lines, or an empty string where there is nothing to tell (yet).
     """
+    asked = {
+        "score": ("Scores of the new models", "scores/scores.csv"),
+        "shortform": ("List of questions", "shortform/shortform.csv"),
+    }
+    told = [f"{asked[target][0]}: {Path(results, asked[target][1])}" for target in targets if target in asked]
+    if told:
+        return "\n".join(told)
     page, table = Path(results, "report", "index.html"), Path(results, "claims", "claims.csv")
     if not (page.is_file() and table.is_file()):
         return ""

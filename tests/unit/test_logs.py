@@ -78,6 +78,17 @@ def test_closing_counts_the_verdicts(tmp_path: Path) -> None:
     assert logs.closing(tmp_path).endswith("Verdicts: none")
 
 
+def test_closing_names_what_was_asked_for(tmp_path: Path) -> None:
+    assert (
+        logs.closing(tmp_path, ["score"]) == f"Scores of the new models: {tmp_path / 'scores' / 'scores.csv'}"
+    )
+    assert (
+        logs.closing(tmp_path, ["shortform"])
+        == f"List of questions: {tmp_path / 'shortform' / 'shortform.csv'}"
+    )
+    assert logs.closing(tmp_path, ["all"]) == ""
+
+
 def test_failures_name_the_log_and_what_it_says(tmp_path: Path) -> None:
     first, second = tmp_path / "a folder" / "a.log", tmp_path / "b.log"
     first.parent.mkdir()

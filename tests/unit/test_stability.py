@@ -236,6 +236,14 @@ def test_agreement_below_the_permutation_floor_does_not_pass() -> None:
     assert one_lineage.summary()[0]["passes"] is False
 
 
+def test_a_dimension_that_comes_and_goes_does_not_pass() -> None:
+    """One split of forty may lack it; with more it is an accident of the models that are drawn."""
+    assert made([0.8] * 39 + [0.0], [0.0] * 100).summary()[0]["passes"] is True
+    entry = made([0.8] * 38 + [0.0] * 2, [0.0] * 100).summary()[0]
+    assert entry["absent"] == pytest.approx(0.05)
+    assert entry["passes"] is False
+
+
 def test_few_replicates_pass_at_the_level_that_they_can_reach() -> None:
     few = made([0.5], [0.0] * 19, replicates=19)
     assert few.p_needed == pytest.approx(0.05)

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmirt.claims.inputs import Unavailable
-from benchmirt.claims.verdict import EXPLORATORY, MIN_NULLS, NOT_REPRODUCED, P_NEEDED, is_trial, number
+from benchmirt.claims.verdict import (
+    EXPLORATORY,
+    MIN_NULLS,
+    MOST_ABSENT,
+    NOT_REPRODUCED,
+    P_NEEDED,
+    is_trial,
+    number,
+)
 
 __all__ = ["failings", "missing_dimension", "p_needed", "trial"]
 
@@ -53,6 +61,9 @@ def failings(entry: Mapping[str, Any], needed: float) -> str:
         told.append(f"it does not hold over lineages (p = {number(p)})")
     if floor is not None and entry["congruence_mean"] <= floor:
         told.append("its loadings agree over halves no more than shuffled ones do")
+    absent = entry.get("absent")
+    if absent is not None and absent > MOST_ABSENT:
+        told.append(f"a half lacks it in {absent:.0%} of the splits")
     return "; ".join(told) or "it does not come back in halves of the models and items"
 
 

@@ -8,7 +8,7 @@ other category, over lineage-bootstrap resamples of the models. Otherwise it sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,7 +149,9 @@ def build(
         if np.isfinite(rows[:, 0]).any():
             strength[index] = _mean(np.abs(rows))
             signed[index] = np.nan_to_num(_mean(rows)[0])
-    return Labels(categories, _entries(categories, strength, signed, why_not, level), why_not)
+    owners = list(category_of.values())
+    lone = [kind != "category" and owners.count(category) == 1 for category in categories]
+    return Labels(categories, _entries(categories, strength, signed, why_not, level, lone), why_not)
 
 
 def _mean(rows: Floats) -> Floats:
@@ -161,7 +163,12 @@ def _mean(rows: Floats) -> Floats:
 
 
 def _entries(
-    categories: tuple[str, ...], strength: Floats, signed: Floats, why_not: str | None, level: float
+    categories: tuple[str, ...],
+    strength: Floats,
+    signed: Floats,
+    why_not: str | None,
+    level: float,
+    lone: Sequence[bool],
 ) -> tuple[dict[str, Any], ...]:
     abilities = strength.shape[2]
     point = np.nan_to_num(strength[:, 0]) if categories else np.zeros((0, abilities))
@@ -183,7 +190,8 @@ def _entries(
         best = owner.get(k)
         name, why = None, why_not
         if why_not is None:
-            name, why = _verdict(k, best, categories, strength, level)
+            alone = best is not None and lone[best]
+            name, why = _verdict(k, best, categories, strength, level, alone)
         # the sign follows the category that the ability goes with, whether or not the name is supported
         reference = best if best is not None else (int(point[:, k].argmax()) if categories else None)
         turned = reference is not None and signed[reference, k] < 0
@@ -206,9 +214,12 @@ def _entries(
 
 
 def _verdict(
-    k: int, best: int | None, categories: tuple[str, ...], strength: Floats, level: float
+    k: int, best: int | None, categories: tuple[str, ...], strength: Floats, level: float, alone: bool
 ) -> tuple[str | None, str]:
-    """Name of ability k, if the evidence supports one, and the evidence in words."""
+    """Name of ability k, if the evidence supports one, and the evidence in words.
+
+    ``alone``: the category that it goes with has a single benchmark.
+    """
     if best is None:
         return None, "every category goes better with another ability"
     others = [index for index in range(len(categories)) if index != best]
@@ -223,6 +234,11 @@ def _verdict(
         f"benchmarks of {categories[best]} correlate with it at {r:.2f} on average (at least {low_r:.2f} in "
         f"{level:.0%} of the resamples), {margin[0]:.2f} more than any other category (at least {low_margin:.2f})"
     )
+    if alone and (low_r < LEAST_CORRELATION or low_margin <= 0 or margin[0] < LEAST_LEAD):
+        return None, (
+            f"{text}; {categories[best]} has a single benchmark, without which little of the ability may be left: a name "
+            "needs two benchmarks of a category"
+        )
     if low_r < LEAST_CORRELATION:
         return None, f"{text}; a name needs {LEAST_CORRELATION}"
     if low_margin <= 0:

@@ -20,6 +20,7 @@ from benchmirt.resampling import generator
 if TYPE_CHECKING:
     from benchmirt.inference.em import Batch
     from benchmirt.matrix import ResponseData
+    from benchmirt.model import Priors
 
 __all__ = ["Gaussian", "Intercepts", "intercepts", "null_data"]
 
@@ -99,6 +100,28 @@ class Gaussian:
             floor=np.asarray(data.floor, dtype=np.float64),
             ceiling=np.asarray(data.ceiling, dtype=np.float64),
         )
+
+    @classmethod
+    def matched(cls, batch: Batch, index: int, data: ResponseData, priors: Priors) -> Gaussian:
+        """Take the posterior of one replicate, with the moments of the items' exact posteriors given the abilities.
+
+        A variational fit shrinks items near their asymptotes. Null data that are drawn from it are tamer than the data: what the
+        engine makes of strong items near the floor, which can look like one more dimension, would be missing from them.
+        """
+        import jax.numpy as jnp
+
+        from benchmirt.inference.moments import match_items
+        from benchmirt.inference.posterior import State
+        from benchmirt.likelihood import asymptotes_of
+
+        plain = cls.of_batch(batch, index, data)
+        item = np.column_stack([plain.a, plain.d])
+        found = (plain.theta, plain.theta_cov, item, plain.item_cov)
+        scales = (batch.tau[index] ** 2, batch.mu_d[index], batch.sigma_d[index] ** 2)
+        state = State(*(jnp.asarray(part, jnp.float32) for part in (*found, *scales)))
+        state = match_items(state, data.responses, asymptotes_of(data.floor, data.ceiling), priors)
+        item = np.asarray(state.mu, np.float64)
+        return replace(plain, a=item[:, :-1], d=item[:, -1], item_cov=np.asarray(state.s, np.float64))
 
     def draw(self, rng: np.random.Generator, models: int) -> Floats:
         """Probabilities at one draw of all parameters, shape (models, items)."""

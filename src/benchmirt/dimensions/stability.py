@@ -14,7 +14,9 @@ which a typical item discriminates less than .05 logits per standard deviation c
 0. Where it is absent from all the data already, halves are not looked at. Since any small agreement is more than that,
 two floors that need no model are kept beside the null: the congruence that is left when the items of one half are
 shuffled, and for the abilities the distribution under random signs of the lineages. A dimension passes if both p are at
-most .01, its congruence exceeds the 99th percentile of the shuffled ones, and p over signs is at most .01 too.
+most .01, its congruence exceeds the 99th percentile of the shuffled ones, p over signs is at most .01 too, and it is absent
+from one half or both in at most one split of forty: what comes and goes with the models that are drawn is not stable,
+however well it agrees with itself where it is found.
 
 Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
 their number (Besag and Clifford 1991, *Biometrika* 78, 301-304).
@@ -68,6 +70,7 @@ _SIGNS = 9999
 _CHUNK = 5  # splits per line of the checkpoint
 _ROOM = 0.55  # share of models or items that a half is given room for
 _NOTHING = 0.05  # root mean square discrimination: below, a standard deviation of ability moves a chance by a point at most
+MOST_ABSENT = 0.025  # share of splits in which a half may lack a dimension that counts as stable
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +130,12 @@ class Stability:
                 "p_lineages": _sign_p(self.products[:, int(str(k)) - 1], self.seed),
                 "replicates": int(null["replicate"].nunique()),
             }
-            passes = bool(rows["congruence"].mean() > floor and entry["p_lineages"] <= P_NEEDED)
+            entry["absent"] = float((rows["congruence"] == 0).mean())
+            passes = bool(
+                rows["congruence"].mean() > floor
+                and entry["p_lineages"] <= P_NEEDED
+                and entry["absent"] <= MOST_ABSENT
+            )
             for name in ("congruence", "ability_r"):
                 observed = float(rows[name].mean())
                 low, high = np.quantile(rows[name], [0.025, 0.975])
@@ -434,8 +442,10 @@ def _fitted(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercept
     if dims == 0:
         return intercepts(data.responses, data.floor, data.ceiling)
     from benchmirt.inference import em
+    from benchmirt.model import Priors
 
-    return Gaussian.of_batch(em.fit_many(data, dims, bound=False, **options), 0, data)
+    batch = em.fit_many(data, dims, bound=False, **options)
+    return Gaussian.matched(batch, 0, data, options.get("priors") or Priors())
 
 
 def _null_replicate(
@@ -482,7 +492,7 @@ def write(result: Stability, json_path: str | Path, splits_path: str | Path, nul
             "replicates": result.replicates,
             "p_needed": result.p_needed,
             "rule": "p_congruence and p_ability_r at most p_needed, p_lineages at most .01, congruence_mean above "
-            "permutation_q99",
+            f"permutation_q99, absent (the share of splits in which a half lacks the dimension) at most {MOST_ABSENT}",
             "seed": result.seed,
             "why_not": result.why_not,
             "provenance": provenance.record(data_hash=result.data_hash),

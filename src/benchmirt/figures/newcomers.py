@@ -123,8 +123,11 @@ def _plane(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities
     x, y = _column(new, f"ability_{i + 1}"), _column(new, f"ability_{j + 1}")
     others = np.stack([_column(known, f"ability_{k + 1}") for k in (i, j)], axis=1)
     scatter(axes, others[:, 0], others[:, 1], ["" for _ in others], {})
+    points = np.stack([x, y], axis=1)
+    obstacles = points
     if len(new) <= CROWD:
         (left, right), (bottom, top) = (_bounds(new, k) for k in (i, j))
+        obstacles = np.concatenate([_along(left, right, y), _along(bottom, top, x)[:, ::-1]])
         axes.hlines(y, left, right, color=VERMILLION, linewidth=0.6, alpha=0.6, zorder=4)
         axes.vlines(x, bottom, top, color=VERMILLION, linewidth=0.6, alpha=0.6, zorder=4)
     scatter(axes, x, y, ["new"] * len(new), {"new": LOOK}, size=18)
@@ -133,9 +136,16 @@ def _plane(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities
     axes.set_xlabel(printable(words.shorten(naming.axis(i), 34)) + " (standard deviations)")
     axes.set_ylabel(printable(words.shorten(naming.axis(j), 34)) + " (standard deviations)")
     axes.margins(0.09)
-    points = np.stack([x, y], axis=1)
     shown = min(len(new), MOST_NAMED)
-    place_labels(axes, points[:shown], _names(new)[:shown], obstacles=points, size=5.6)
+    place_labels(axes, points[:shown], _names(new)[:shown], obstacles=obstacles, size=5.6)
+
+
+def _along(low: Floats, high: Floats, level: Floats) -> Floats:
+    """Return points along horizontal intervals, (points, 2), close enough to keep names off the lines."""
+    steps = np.linspace(0.0, 1.0, 9)[:, None]
+    return np.stack([low + steps * (high - low), np.broadcast_to(level, (9, level.size))], axis=-1).reshape(
+        -1, 2
+    )
 
 
 def _ranks(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities) -> None:
@@ -145,7 +155,9 @@ def _ranks(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities
     rank[np.argsort(value, kind="stable")] = np.arange(len(value))
     own = rank[len(known) :]
     scatter(axes, value[: len(known)], rank[: len(known)], ["" for _ in range(len(known))], {})
+    obstacles = np.stack([value[len(known) :], own], axis=1)
     if len(new) <= CROWD:
+        obstacles = _along(*_bounds(new, 0), own)
         axes.hlines(own, *_bounds(new, 0), color=VERMILLION, linewidth=0.6, alpha=0.6, zorder=4)
     scatter(axes, value[len(known) :], own, ["new"] * len(new), {"new": LOOK}, size=18)
     axes.axvline(0, color="#E3E3E3", linewidth=0.6, zorder=0)
@@ -154,7 +166,7 @@ def _ranks(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities
     axes.set_ylabel("models, from the lowest to the highest", color=GREY)
     points = np.stack([value[len(known) :], own], axis=1)
     shown = min(len(new), MOST_NAMED)
-    place_labels(axes, points[:shown], _names(new)[:shown], obstacles=points, size=5.6)
+    place_labels(axes, points[:shown], _names(new)[:shown], obstacles=obstacles, size=5.6)
 
 
 def draw(calibration: Calibration, scores: pd.DataFrame, stem: Path, *, simulated: bool) -> list[Path]:
