@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from benchmirt import tiles
@@ -65,7 +66,7 @@ def _weighted(
 
 def match_items(
     state: State,
-    responses: Array | Tiled,
+    responses: ArrayLike | Tiled,
     asymptotes: Asymptotes | None,
     priors: Priors,
     *,
