@@ -19,5 +19,9 @@ if __name__ == "__main__":
 
     page = Path(snakemake.output[0])
     benchmirt.report.build(
-        page.parents[1], config.load(snakemake.config, Path()), page, snakemake.params.configfiles
+        page.parents[1],
+        config.load(snakemake.config, Path()),
+        page,
+        snakemake.params.configfiles,
+        snakemake.params.overrides,
     )

@@ -113,6 +113,7 @@ rule page:
         mem_mb=memory(1500),
     params:
         study={key: value for key, value in STUDY.raw.items() if key not in studies.AFTERWARDS},
+        overrides=as_is(list(workflow.config_settings.config_args or [])),
         configfiles=as_is([os.path.relpath(file) for file in workflow.config_settings.configfiles]),
         fingerprint=code_of("page"),
     script:

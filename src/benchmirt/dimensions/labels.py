@@ -230,9 +230,10 @@ def _verdict(
     r = strength[best, 0, k]
     if low_r is None or low_margin is None:
         return None, f"the correlations with {categories[best]} are not defined (constant or missing means)"
+    lead = f"{abs(margin[0]):.2f} {'more' if margin[0] >= 0 else 'less'} than the strongest other category"
     text = (
         f"benchmarks of {categories[best]} correlate with it at {r:.2f} on average (at least {low_r:.2f} in "
-        f"{level:.0%} of the resamples), {margin[0]:.2f} more than any other category (at least {low_margin:.2f})"
+        f"{level:.0%} of the resamples), {lead} (at least {low_margin:+.2f})"
     )
     if alone and (low_r < LEAST_CORRELATION or low_margin <= 0 or margin[0] < LEAST_LEAD):
         return None, (

@@ -66,6 +66,7 @@ def build(
     study: Any,
     out_file: str | PathLike[str],
     configfiles: Sequence[str] = (),
+    overrides: Sequence[str] = (),
 ) -> Path:
     """Write the page of a study.
 
@@ -80,6 +81,8 @@ def build(
         Where the page goes, usually ``<results>/report/index.html``.
     configfiles
         Files given by ``--configfile``, which the commands on the page repeat.
+    overrides
+        What ``--config`` set, as ``key=value``, for the same commands.
 
     Returns
     -------
@@ -93,4 +96,4 @@ def build(
     """
     from benchmirt.report import gather, page
 
-    return page.write(gather.gather(Path(results_dir), study, configfiles), Path(out_file))
+    return page.write(gather.gather(Path(results_dir), study, configfiles, overrides), Path(out_file))

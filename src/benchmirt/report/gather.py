@@ -63,6 +63,8 @@ class Findings:
         The results folder as it is written in commands.
     configfiles
         Files given by ``--configfile``, which commands repeat.
+    overrides
+        What ``--config`` set, which commands repeat too.
     name, title, simulated
         Of the study.
     records
@@ -88,6 +90,7 @@ class Findings:
     results: Path
     shown_results: str
     configfiles: tuple[str, ...]
+    overrides: tuple[str, ...]
     name: str
     title: str
     simulated: bool
@@ -184,7 +187,9 @@ def read_fits(results: Path) -> tuple[Fit, ...]:
     return tuple(fits)
 
 
-def gather(results: Path, study: Any, configfiles: Sequence[str] = ()) -> Findings:
+def gather(
+    results: Path, study: Any, configfiles: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> Findings:
     """Read all that the page shows.
 
     Parameters
@@ -195,6 +200,8 @@ def gather(results: Path, study: Any, configfiles: Sequence[str] = ()) -> Findin
         See `benchmirt.report.build`.
     configfiles
         Files given by ``--configfile``.
+    overrides
+        What ``--config`` set, as ``key=value``.
 
     Raises
     ------
@@ -210,6 +217,7 @@ def gather(results: Path, study: Any, configfiles: Sequence[str] = ()) -> Findin
         results=results,
         shown_results=str(getattr(study, "results", "") or "results"),
         configfiles=tuple(configfiles),
+        overrides=tuple(overrides),
         name=str(study.name),
         title=str(report.get("title") or study.title or study.name),
         simulated=bool(study.simulated),

@@ -67,7 +67,9 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         estimate = words.NOTHING
     if which == "corrected" and record.get("kind") == "dimensionality" and span:
         low, high = (words.quantity(end, unit) for end in answer["interval"])
-        span = f"[{estimate}, {estimate}]" if low == high else f"(the two methods: {low} and {high})"
+        span = f"[{estimate}, {estimate}]"
+        if low != high or _open_ended(answer):
+            span = f"(the two methods: {low} and {'at least ' if _open_ended(answer) else ''}{high})"
     return Column(
         verdict=str(answer.get("verdict") or ""),
         estimate=estimate,
@@ -78,6 +80,12 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         part=part,
         brief=brief,
     )
+
+
+def _open_ended(answer: Mapping[str, Any]) -> bool:
+    """Whether the eigenvalues leave a pattern even beyond the most dimensions that were tried."""
+    parts = answer.get("parts") or [{}]
+    return bool((parts[0].get("methods") or {}).get("eigen_at_least"))
 
 
 def published(record: Mapping[str, Any]) -> str:
@@ -174,6 +182,7 @@ def command(found: Findings, path: str) -> str:
     words = ["snakemake", "--cores", "all", f"{found.shown_results}/{path}"]
     # the files come last: Snakemake would take a target after them for another file
     words += ["--configfile", *found.configfiles] if found.configfiles else []
+    words += ["--config", *found.overrides] if found.overrides else []
     return shlex.join(words)
 
 
