@@ -171,9 +171,13 @@ def test_noise_gets_no_name():
 def test_an_ability_that_all_categories_follow_alike_is_named_after_none(other, name):
     noise = np.random.default_rng(0).normal(0.0, 0.01, (2, 201, 1))
     strength = np.array([other, 0.9])[:, None, None] + noise
-    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95)
+    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, alone=False)
     assert found == name
     assert ("a name needs a lead" in why) == (name is None)
+    # where the category has one benchmark only, that is told as the likely reason; it takes no name away
+    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, alone=True)
+    assert found == name
+    assert ("safety has a single benchmark" in why) == (name is None)
 
 
 def test_labels_survive_the_disk(tmp_path, named):
