@@ -378,7 +378,10 @@ def _sentences(error: Any, whole: Mapping[str, Any], origin: str) -> Iterator[In
         if value is None:
             todo = "Give it a value, or remove the key to use its default"
         elif isinstance(value, str) and {"number", "integer"} & set(types) and _is_number(value):
-            todo = f"Write it without quotes and, in YAML, with a decimal point: {float(value)!r}"
+            if float(value).is_integer():
+                todo = f"Write it without quotes: {int(float(value))}"
+            else:
+                todo = f"Write it without quotes and, in YAML, with a decimal point: {float(value)!r}"
         elif "string" in types and not isinstance(value, Mapping | list):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             todo = f'Put it into quotes: "{text}"'
@@ -438,10 +441,9 @@ _BOUNDS = {
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
 def _values(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -588,6 +590,8 @@ def _check_results(results: str, base: Path, origin: str, check_files: bool) -> 
     wrong = paths.improper(results)
     if wrong is None and not results.strip("/"):
         wrong = "this is the root of the file system", "Name a folder of its own, such as results"
+    if wrong is None and os.path.normpath(results) == ".":
+        wrong = "this is the working directory itself", "Name a folder in it, such as results"
     if wrong is not None:
         yield InputError(wrong[0], file=origin, where="results", found=f'"{results}"', todo=wrong[1])
         return

@@ -512,6 +512,7 @@ def test_whole_floats_are_signs(minimal_config: Make, base: Path) -> None:
         ("$HOME/a", '"$" is not filled in here'),
         ("s3://a/b", "an address and not a path"),
         ("/", "the root of the file system"),
+        ("./", "the working directory itself"),
         ("x" * 300, "longer than 255 bytes"),
         ("x/" * 2000, "longer than 3500 bytes"),
     ],
