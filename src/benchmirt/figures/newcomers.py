@@ -36,6 +36,7 @@ __all__ = ["draw", "naming_of", "newcomers"]
 Floats = NDArray[np.float64]
 LOOK = (VERMILLION, "D")
 MOST_NAMED = 25  # new models; beyond, names would hide the points
+_STEPS = 80  # points that stand for an interval where names are kept off it
 
 
 def naming_of(calibration: Calibration) -> Abilities:
@@ -142,8 +143,8 @@ def _plane(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities
 
 def _along(low: Floats, high: Floats, level: Floats) -> Floats:
     """Return points along horizontal intervals, (points, 2), close enough to keep names off the lines."""
-    steps = np.linspace(0.0, 1.0, 9)[:, None]
-    return np.stack([low + steps * (high - low), np.broadcast_to(level, (9, level.size))], axis=-1).reshape(
+    steps = np.linspace(0.0, 1.0, _STEPS)[:, None]
+    return np.stack([low + steps * (high - low), np.broadcast_to(level, (_STEPS, level.size))], axis=-1).reshape(
         -1, 2
     )
 
