@@ -737,7 +737,16 @@ def _check_afterwards(
         folder = raw[section]["calibration"]
         if folder:
             where = f"{section}.calibration"
-            yield from _unreadable(folder, base / folder, "folder", where, origin, check_files)
+            faults = [*_unreadable(folder, base / folder, "folder", where, origin, check_files)]
+            yield from faults
+            if check_files and not faults and not (base / folder / "calibration.json").is_file():
+                yield InputError(
+                    "there is no calibration.json in this folder",
+                    file=origin,
+                    where=where,
+                    looked_for=str((base / folder).absolute()),
+                    todo="Name the folder `calibration` that a finished study wrote",
+                )
     if raw["shortform"]["size"] is None and raw["shortform"]["standard_error"] is None:
         yield InputError(
             "a short form needs a size or a standard_error",

@@ -97,6 +97,12 @@ def not_a_folder(path: Path) -> Absent | None:
         try:
             mode = os.stat(step).st_mode
         except (FileNotFoundError, NotADirectoryError):
+            if step.is_symlink():
+                return Absent(
+                    "this is a link to what does not exist",
+                    str(step),
+                    "Name another folder, or mend the link",
+                )
             continue
         except OSError as error:
             why = f"this folder cannot be used ({os.strerror(error.errno or 0)})"

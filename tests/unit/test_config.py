@@ -511,6 +511,7 @@ def test_whole_floats_are_signs(minimal_config: Make, base: Path) -> None:
         ("~/a", '"~" is not filled in here'),
         ("$HOME/a", '"$" is not filled in here'),
         ("s3://a/b", "an address and not a path"),
+        ("dangling", "a link to what does not exist"),
         ("/", "the root of the file system"),
         ("./", "the working directory itself"),
         ("x" * 300, "longer than 255 bytes"),
@@ -519,6 +520,7 @@ def test_whole_floats_are_signs(minimal_config: Make, base: Path) -> None:
 )
 def test_results_folders_that_cannot_be(minimal_config: Make, base: Path, results: str, words: str) -> None:
     (base / "taken").write_text("")
+    (base / "dangling").symlink_to(base / "gone" / "there")
     text = message(minimal_config(results=results), base)
     assert text.startswith("configuration: results: ")
     assert words in text
@@ -619,6 +621,7 @@ def test_what_is_asked_of_a_finished_study_changes_nothing_else(minimal_config: 
     ("section", "keys", "words"),
     [
         ("score", {"calibration": "gone"}, ("score.calibration", "gone")),
+        ("shortform", {"calibration": "."}, ("shortform.calibration", "there is no calibration.json")),
         (
             "score",
             {"models": [{"name": "a", "kind": "table", "responses": "gone.csv"}]},

@@ -331,7 +331,8 @@ def test_py_irt(files: Files) -> None:
     ("row", "words"),
     [
         ({"subject_id": "a", "responses": [1, 0]}, ['line 2, field "responses": found a list']),
-        ({"subject_id": 7, "responses": {"q": 1}}, ["does not say which model"]),
+        ({"subject_id": 7, "responses": {"q": 1}}, ['line 2, field "subject_id"', "expected a text"]),
+        ({"responses": {"q": 1}}, ['line 2, field "subject_id": found nothing']),
         ({"subject_id": "a\u200b", "responses": {"q": 1}}, ["cannot be seen", "U+200B"]),
         (
             {"subject_id": "a", "responses": {"q\u200b": 1}},
@@ -406,6 +407,27 @@ def test_scores_of_long_tables(files: Files) -> None:
     assert files.table(by="files")["score"].fillna(-1).tolist() == [0.65, 1, -1, -1, -1, 0]
 
 
+def test_a_grade_that_is_nearly_0_or_1_is_neither(files: Files) -> None:
+    """Floats round 1e-400 to 0; a grade so small is no wrong answer, and one just below 1 no right one."""
+    near = ["1e-400", "0.99999999999999999999", "1.00000000000000000001", "-1e-999"]
+    files.put("t.csv", "model,question_id,outcome\n" + "".join(f"a,{n},{g}\n" for n, g in enumerate(near)))
+    assert [cell[:2] for cell in files.cells(by="files").values()] == [(None, "no_threshold")] * 4
+    files.put("t.csv", "model,question_id,outcome\na,0,1.000\na,1,0e5\na,2,-0.0\na,3,100e-2\n")
+    assert [cell[:2] for cell in files.cells(by="files").values()] == [
+        (1, None),
+        (0, None),
+        (0, None),
+        (1, None),
+    ]
+
+
+def test_a_grade_in_json_that_is_nearly_0_is_not_0(files: Files) -> None:
+    text = '{"subject_id": "a", "responses": {"q1": 1e-400, "q2": 0.99999999999999999999, "q3": 0.0, "q4": 1.0}}\n'
+    files.put("mini.jsonlines", text)
+    found = [cell[:2] for cell in files.cells(by="files").values()]
+    assert found == [(None, "no_threshold")] * 2 + [(0, None), (1, None)]
+
+
 def test_trials_and_conditions_of_long_tables(files: Files) -> None:
     files.put("t.csv", "subject_id,item_id,response,trial\na,1,1,1\na,1,0,2\n")
     holds(
@@ -426,6 +448,11 @@ def test_trials_and_conditions_of_long_tables(files: Files) -> None:
         ("model,question_id,outcome\n", ["a header but no rows"]),
         ("model,question_id,outcome\na,q\n", ["row 2: the row does not fit the header"]),
         ("model,question_id,outcome\n,q,1\n", ["does not say which model"]),
+        ("model,question_id,outcome\na,q,1\n,q,1\n", ['row 3, column "model": the cell is empty']),
+        (
+            "model,question_id,outcome,benchmark\na,q,1,\na,r,1,b\n",
+            ['row 2, column "benchmark": the cell is empty', "Fill it in"],
+        ),
         ("model,question_id,outcome\na,,1\n", ['row 2, field "id": the row cannot be told which item']),
         ("model,question_id,outcome,reason\na,q,,odd\n", ['row 2, column "reason"', 'found "odd"']),
         ("question_id,a,b\nq,1,0\n", ["a table without columns of models and questions", "kind: table"]),

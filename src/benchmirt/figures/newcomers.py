@@ -144,9 +144,9 @@ def _plane(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities
 def _along(low: Floats, high: Floats, level: Floats) -> Floats:
     """Return points along horizontal intervals, (points, 2), close enough to keep names off the lines."""
     steps = np.linspace(0.0, 1.0, _STEPS)[:, None]
-    return np.stack([low + steps * (high - low), np.broadcast_to(level, (_STEPS, level.size))], axis=-1).reshape(
-        -1, 2
-    )
+    return np.stack(
+        [low + steps * (high - low), np.broadcast_to(level, (_STEPS, level.size))], axis=-1
+    ).reshape(-1, 2)
 
 
 def _ranks(axes: Axes, known: pd.DataFrame, new: pd.DataFrame, naming: Abilities) -> None:

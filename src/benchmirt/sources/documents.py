@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmirt.errors import InputError
+from benchmirt.sources.reading import exact
 
 __all__ = [
     "Document",
@@ -196,7 +197,7 @@ def parsed(
         If they are no JSON, were cut off, are no UTF-8, nest too deeply, or an object in them names a key twice.
     """
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once)
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once, parse_float=exact)
     except _TwiceError as error:
         raise InputError(
             "a key stands twice in one object", file=shown, where=where, found=f'"{error}" twice', todo=todo

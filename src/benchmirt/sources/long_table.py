@@ -13,7 +13,7 @@ from typing import Any
 from benchmirt.errors import InputError
 from benchmirt.outcomes import REASONS
 from benchmirt.sources.documents import Document, Log, Records
-from benchmirt.sources.reading import batches, check_header, rows, texts_of
+from benchmirt.sources.reading import batches, check_header, exact, rows, texts_of
 
 __all__ = ["COLUMNS", "header_of", "is_long", "read"]
 
@@ -64,6 +64,8 @@ def read(document: Document) -> list[Log]:
     names = _roles(header, document.shown)
     check_header(header, document.shown, names["question"])
     taken = {role: columns[header.index(name)] for role, name in names.items()}
+    for role in ("model", "benchmark"):
+        _check_filled(names.get(role, ""), taken.get(role, []), numbers, document.shown)
     groups: dict[tuple[str, str], tuple[list[dict[str, Any]], list[int]]] = {}
     unnamed = document.name.partition(".")[0]
     for place, number in enumerate(numbers):
@@ -87,6 +89,24 @@ def read(document: Document) -> list[Log]:
         )
         for (model, benchmark), (own, places) in groups.items()
     ]
+
+
+def _check_filled(name: str, cells: Sequence[str], numbers: Sequence[int], shown: str) -> None:
+    """Refuse a column of names that has gaps: what an empty cell stands for is not known. One that is all empty says nothing.
+
+    Raises
+    ------
+    InputError
+        With the row of the first gap.
+    """
+    if any(cells) and not all(cells):
+        row = numbers[next(place for place, cell in enumerate(cells) if not cell)]
+        raise InputError(
+            "the cell is empty, while the column has names in other rows",
+            file=shown,
+            where=f'row {row}, column "{name}"',
+            todo="Fill it in, or leave the column out",
+        )
 
 
 def _columns(document: Document) -> tuple[list[str], list[list[str]], list[int]]:
@@ -193,4 +213,4 @@ def _grade(text: str) -> str | float | None:
     text = _TRUTH.get(text, text)
     if text in _SPELT or _NUMBER.fullmatch(text) is None:
         return text
-    return float(text)
+    return exact(text)

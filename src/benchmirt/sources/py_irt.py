@@ -23,7 +23,7 @@ def read(document: Document) -> list[Log]:
     InputError
         If a line is no object, or its responses are none.
     """
-    logs = []
+    logs: list[Log] = []
     for row, number in zip(*document.rows(), strict=True):
         responses, model = row.get("responses"), row.get("subject_id")
         if not isinstance(responses, dict):
@@ -33,6 +33,14 @@ def read(document: Document) -> list[Log]:
                 where=f'line {number}, field "responses"',
                 found=f"a {kind_of(responses)}",
                 expected="an object {QUESTION: OUTCOME}",
+            )
+        if not isinstance(model, str) and (model is not None or any(log.model for log in logs)):
+            raise InputError(
+                "",
+                file=document.shown,
+                where=f'line {number}, field "subject_id"',
+                found="nothing" if model is None else f"a {kind_of(model)}",
+                expected="a text, the name of the model",
             )
         rows = [
             {"id": name, "score": value, "scores": {"response": value}} for name, value in responses.items()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import codecs
 import csv
+import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from gzip import BadGzipFile, GzipFile
 from io import BufferedReader
 from pathlib import Path
@@ -28,11 +30,31 @@ __all__ = [
     "batches",
     "check_header",
     "check_names",
+    "exact",
     "read_sheet",
     "recognise",
     "rows",
     "texts_of",
 ]
+
+
+def exact(text: str) -> float:
+    """Return a decimal number as a float that is 0, 1 or -1 only where the text says so.
+
+    A grade such as 1e-400 would round to 0, and be taken for a wrong answer; it becomes the float beside it.
+    """
+    number = float(text)
+    if number not in (0.0, 1.0, -1.0):
+        return number
+    try:
+        written = Decimal(text.strip())
+        above, below = written > number, written < number
+    except InvalidOperation:  # an exponent beyond reason, of a number next to 0
+        above, below = not text.strip().startswith("-"), text.strip().startswith("-")
+    if above:
+        return math.nextafter(number, math.inf)
+    return math.nextafter(number, -math.inf) if below else number
+
 
 _IMPOSTORS = (
     (b"\x1f\x8b", "gzip-compressed data", "Give the file a name that ends in .csv.gz"),
