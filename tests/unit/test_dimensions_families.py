@@ -174,7 +174,7 @@ def test_an_ability_that_all_categories_follow_alike_is_named_after_none(other, 
     found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, alone=False)
     assert found == name
     assert ("a name needs a lead" in why) == (name is None)
-    # where the category has one benchmark only, that is told as the likely reason; it takes no name away
+    # that the category has one benchmark only is told as the likely reason; it takes no name away
     found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, alone=True)
     assert found == name
     assert ("safety has a single benchmark" in why) == (name is None)

@@ -31,6 +31,19 @@ def on_a_grid(
     return mean, (weight[:, None] * (points - mean)).T @ (points - mean)
 
 
+def begin(theta: NDArray[np.float64], items: int) -> State:
+    """Known abilities, and items that nothing is known of."""
+    return State(
+        m=jnp.asarray(theta[:, None], jnp.float32),
+        v=jnp.full((len(theta), 1, 1), 0.01),
+        mu=jnp.zeros((items, 2)),
+        s=jnp.broadcast_to(0.1 * jnp.eye(2), (items, 2, 2)),
+        tau2=jnp.ones(1),
+        mu_d=jnp.float32(0.0),
+        sigma2=jnp.float32(1.0),
+    )
+
+
 @pytest.mark.parametrize("floor", [0.0, 0.25])
 def test_moments_are_those_of_a_dense_grid(floor: float) -> None:
     rng = np.random.default_rng(1)
@@ -39,17 +52,8 @@ def test_moments_are_those_of_a_dense_grid(floor: float) -> None:
     y = (rng.random((MODELS, ITEMS)) < floor + (1 - floor) * expit(np.outer(theta, a) + d)).astype(np.int8)
     y[rng.random(y.shape) < 0.1] = -1
     y[:, 0] = 0  # below its floor: the intercept is bounded by the prior alone
-    start = State(
-        m=jnp.asarray(theta[:, None], jnp.float32),
-        v=jnp.full((MODELS, 1, 1), 0.05),
-        mu=jnp.zeros((ITEMS, 2)),
-        s=jnp.broadcast_to(0.1 * jnp.eye(2), (ITEMS, 2, 2)),
-        tau2=jnp.ones(1),
-        mu_d=jnp.float32(0.0),
-        sigma2=jnp.float32(4.0),
-    )
     asymptotes = Asymptotes(jnp.full(ITEMS, floor), jnp.ones(ITEMS)) if floor else None
-    settled = match_items(start, jnp.asarray(y), asymptotes, Priors(), rounds=12, points=1024)
+    settled = match_items(begin(theta, ITEMS), jnp.asarray(y), asymptotes, Priors(), rounds=12, points=1024)
     last = match_items(settled, jnp.asarray(y), asymptotes, Priors(), rounds=1, points=2048)
     # the last round used the hyperparameters of the one before
     scales = (float(jnp.sqrt(settled.tau2[0])), float(settled.mu_d), float(jnp.sqrt(settled.sigma2)))
@@ -68,18 +72,8 @@ def test_hyperparameters_are_those_of_the_truth() -> None:
     a, d = rng.normal(0, 1.4, items), rng.normal(-0.7, 2.3, items)
     chance = 0.25 + 0.75 * expit(np.outer(theta, a) + d)
     y = (rng.random(chance.shape) < chance).astype(np.int8)
-    start = State(
-        m=jnp.asarray(theta[:, None], jnp.float32),
-        v=jnp.full((models, 1, 1), 0.01),
-        mu=jnp.zeros((items, 2)),
-        s=jnp.broadcast_to(0.1 * jnp.eye(2), (items, 2, 2)),
-        tau2=jnp.ones(1),
-        mu_d=jnp.float32(0.0),
-        sigma2=jnp.float32(1.0),
-    )
-    found = match_items(
-        start, jnp.asarray(y), Asymptotes(jnp.full(items, 0.25), jnp.ones(items)), Priors(), rounds=25
-    )
+    asymptotes = Asymptotes(jnp.full(items, 0.25), jnp.ones(items))
+    found = match_items(begin(theta, items), jnp.asarray(y), asymptotes, Priors(), rounds=25)
     assert float(jnp.sqrt(found.tau2[0])) == pytest.approx(1.4, rel=0.04)
     assert float(found.mu_d) == pytest.approx(-0.7, abs=0.2)
     assert float(jnp.sqrt(found.sigma2)) == pytest.approx(2.3, rel=0.05)

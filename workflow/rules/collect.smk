@@ -171,7 +171,7 @@ for source, batches in PLANS.items():
             resources:
                 mem_mb=memory(1500),
             params:
-                source=as_is(source),
+                source=source,
                 batch=batch.name,
                 models=as_is(batch.models),
                 repeated_rows=STUDY.joining["repeated_rows"],

@@ -40,7 +40,10 @@ METHOD = {
     "hold the abilities' and items' uncertainty, the noise of single answers, and how far models deviate on the benchmark",
 }
 
-_MISFIT = 0.01  # share of the study's models that fit still worse: a record that fits as badly is pointed out
+_MISFIT = (
+    -2.0,
+    0.01,
+)  # person fit, and the share of the study's models that fit still worse: below both a record is pointed out
 _LITTLE = 0.9  # of the prior's standard deviation: an ability that the outcomes hardly inform
 
 
@@ -119,15 +122,15 @@ def _scores(
     worse = (usual[None, :] < fit[:, None]).mean(axis=1) if usual.size else np.full(len(fit), np.nan)
     columns["person_fit"], columns["person_fit_p"] = fit, p
     columns["person_fit_worse"] = np.where(np.isfinite(fit), worse, np.nan)
+    misfit = (fit < _MISFIT[0]) & (worse <= _MISFIT[1])
     columns["note"] = [
-        _note(calibration, new.models[n], responses[n], sd[n], float(worse[n]))
-        for n in range(len(new.models))
+        _note(calibration, new.models[n], responses[n], sd[n], misfit[n]) for n in range(len(new.models))
     ]
     return pd.DataFrame(columns)
 
 
 def _note(
-    calibration: Calibration, model: str, outcomes: NDArray[np.int8], sd: Floats, worse: float
+    calibration: Calibration, model: str, outcomes: NDArray[np.int8], sd: Floats, misfit: bool
 ) -> str | None:
     """Say what a reader of one model's abilities should know."""
     told = []
@@ -143,9 +146,9 @@ def _note(
         )
     if seen < LEAST_OUTCOMES:
         told.append(f"{seen} outcomes, too few to say how well the record fits")
-    if worse <= _MISFIT:
+    if misfit:
         told.append(
-            f"fits worse than {1 - worse:.0%} of the study's models: its answers do not follow from these abilities alone"
+            "fits worse than the study's models do: its answers do not follow from these abilities alone"
         )
     hardly = [calibration.labels[k] for k in range(calibration.dims) if sd[k] > _LITTLE]
     if hardly:

@@ -52,7 +52,6 @@ P_NEEDED = 0.01
 """Largest p-value with which a dimension passes."""
 MOST_ABSENT = 0.025
 """Largest share of splits in which a half may lack a dimension that passes, as in the stability test."""
-
 MIN_NULLS = 99
 """With fewer simulated data sets no p-value can be as small as that: such a run is a trial."""
 

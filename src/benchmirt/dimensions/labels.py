@@ -235,18 +235,20 @@ def _verdict(
         f"benchmarks of {categories[best]} correlate with it at {r:.2f} on average (at least {low_r:.2f} in "
         f"{level:.0%} of the resamples), {lead} (at least {low_margin:+.2f})"
     )
-    if alone and (low_r < LEAST_CORRELATION or low_margin <= 0 or margin[0] < LEAST_LEAD):
-        return None, (
-            f"{text}; {categories[best]} has a single benchmark, without which little of the ability may be left: a name "
-            "needs two benchmarks of a category"
-        )
     if low_r < LEAST_CORRELATION:
-        return None, f"{text}; a name needs {LEAST_CORRELATION}"
-    if low_margin <= 0:
-        return None, f"{text}; a name needs a lead above 0"
-    if margin[0] < LEAST_LEAD:
-        return None, f"{text}; a name needs a lead of {LEAST_LEAD}"
-    return categories[best], text
+        needed = f"a name needs {LEAST_CORRELATION}"
+    elif low_margin <= 0:
+        needed = "a name needs a lead above 0"
+    elif margin[0] < LEAST_LEAD:
+        needed = f"a name needs a lead of {LEAST_LEAD}"
+    else:
+        return categories[best], text
+    lone = (
+        f"; {categories[best]} has a single benchmark, and without it little of the ability may be left"
+        if alone
+        else ""
+    )
+    return None, f"{text}; {needed}{lone}"
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float | None, float | None]:

@@ -64,8 +64,8 @@ def read(document: Document) -> list[Log]:
     names = _roles(header, document.shown)
     check_header(header, document.shown, names["question"])
     taken = {role: columns[header.index(name)] for role, name in names.items()}
-    for role in ("model", "benchmark"):
-        _check_filled(names.get(role, ""), taken.get(role, []), numbers, document.shown)
+    for role in [role for role in ("model", "benchmark") if role in names]:
+        _check_filled(names[role], taken[role], numbers, document.shown)
     groups: dict[tuple[str, str], tuple[list[dict[str, Any]], list[int]]] = {}
     unnamed = document.name.partition(".")[0]
     for place, number in enumerate(numbers):
@@ -105,7 +105,7 @@ def _check_filled(name: str, cells: Sequence[str], numbers: Sequence[int], shown
             "the cell is empty, while the column has names in other rows",
             file=shown,
             where=f'row {row}, column "{name}"',
-            todo="Fill it in, or leave the column out",
+            todo="Fill it in",
         )
 
 

@@ -37,25 +37,6 @@ __all__ = [
     "texts_of",
 ]
 
-
-def exact(text: str) -> float:
-    """Return a decimal number as a float that is 0, 1 or -1 only where the text says so.
-
-    A grade such as 1e-400 would round to 0, and be taken for a wrong answer; it becomes the float beside it.
-    """
-    number = float(text)
-    if number not in (0.0, 1.0, -1.0):
-        return number
-    try:
-        written = Decimal(text.strip())
-        above, below = written > number, written < number
-    except InvalidOperation:  # an exponent beyond reason, of a number next to 0
-        above, below = not text.strip().startswith("-"), text.strip().startswith("-")
-    if above:
-        return math.nextafter(number, math.inf)
-    return math.nextafter(number, -math.inf) if below else number
-
-
 _IMPOSTORS = (
     (b"\x1f\x8b", "gzip-compressed data", "Give the file a name that ends in .csv.gz"),
     (b"PAR1", "a Parquet file", "Give the file a name that ends in .parquet"),
@@ -366,6 +347,24 @@ def _text(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
+
+
+def exact(text: str) -> float:
+    """Return a decimal number as a float that is 0, 1 or -1 only where the text says so.
+
+    A grade such as 1e-400 would round to 0, and be taken for a wrong answer; it becomes the float beside it.
+    """
+    number = float(text)
+    if number not in (0.0, 1.0, -1.0):
+        return number
+    try:
+        written = Decimal(text.strip())
+        above, below = written > number, written < number
+    except InvalidOperation:  # an exponent beyond reason, of a number next to 0
+        above, below = not text.strip().startswith("-"), text.strip().startswith("-")
+    if above:
+        return math.nextafter(number, math.inf)
+    return math.nextafter(number, -math.inf) if below else number
 
 
 def texts_of(column: pa.Array) -> list[str] | None:
