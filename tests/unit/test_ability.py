@@ -186,6 +186,7 @@ def test_all_right_all_wrong_and_five_items_give_finite_wide_answers() -> None:
     assert table.loc[0, "note"].startswith("all right")
     assert table.loc[1, "note"].startswith("all wrong")
     assert "5 outcomes" in table.loc[2, "note"]
+    assert "fits worse" not in table.loc[2, "note"]  # what is not known is not held against a record
     assert table.loc[2:3, "person_fit"].isna().all()
 
 
