@@ -1,6 +1,6 @@
 """Tabulate every item and model: identified numbers with intervals, and those as published.
 
-In:  the honest matrix, the corrected consensus, the bootstrap, the published fits.
+In:  the honest matrix, the corrected consensus, the refits (bootstrap, leave-one-out), the published fits.
 Out: ``item_statistics.csv`` and ``model_statistics.csv``.
 """
 
@@ -21,9 +21,10 @@ if __name__ == "__main__":
     responses, items, models = (pd.read_parquet(table) for table in snakemake.input.matrix)
     solution = consensus.read(snakemake.input.consensus)
     bootstrap = families.read_bootstrap(snakemake.input.bootstrap)
+    left_out = families.read_leave_one_out(snakemake.input.left_out)
     published, _ = load_seeds(snakemake.input.published)
     statistics.write(statistics.item_statistics(items, solution, published), snakemake.output.item_statistics)
     statistics.write(
-        statistics.model_statistics(models, responses, items, solution, bootstrap, published),
+        statistics.model_statistics(models, responses, items, solution, bootstrap, left_out, published),
         snakemake.output.model_statistics,
     )

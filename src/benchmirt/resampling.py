@@ -350,13 +350,24 @@ def jackknife(statistic: Callable[[Floats], Any], lineage: ArrayLike) -> Floats:
     )
 
 
-def jackknife_se(jackknifed: ArrayLike) -> float:
-    """Delete-one-cluster standard error; clusters whose omission leaves nothing defined are skipped."""
+def jackknife_se(jackknifed: ArrayLike) -> Floats:
+    """Delete-one standard error (Efron and Stein 1981); omissions that leave nothing defined are skipped.
+
+    Parameters
+    ----------
+    jackknifed
+        The statistics with each cluster left out, shape (clusters, ...).
+
+    Returns
+    -------
+    One standard error per statistic, shape (...); NaN with fewer than two that are defined.
+    """
     values = np.asarray(jackknifed, dtype=np.float64)
-    values = values[np.isfinite(values)]
-    if values.size < 2:
-        return float("nan")
-    return float(np.sqrt((values.size - 1) / values.size * ((values - values.mean()) ** 2).sum()))
+    defined = np.isfinite(values)
+    count = defined.sum(0)
+    mean = np.where(defined, values, 0.0).sum(0) / np.maximum(count, 1)
+    square = np.where(defined, (values - mean) ** 2, 0.0).sum(0)
+    return np.where(count < 2, np.nan, np.sqrt((count - 1) / np.maximum(count, 1) * square))
 
 
 def _tails(level: float) -> tuple[float, float]:
@@ -485,7 +496,7 @@ def cluster_interval(
     values = np.array([moved(weights) for weights in drawn])
     defined = np.isfinite(values)
     left_out = np.asarray(jackknife(moved, lineage))
-    se = jackknife_se(left_out)
+    se = float(jackknife_se(left_out))
     if kind == "studentised":
         errors = np.array(
             [

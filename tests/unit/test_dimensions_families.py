@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtri
 
 from benchmirt import inference, matrix, resampling, simulate
 from benchmirt.dimensions import consensus, families, labels, statistics
@@ -239,6 +240,40 @@ def test_model_statistics_hold_means_and_intervals(data, solution, resampled):
     seen = data.responses[:, own] >= 0
     expected = np.where(seen, data.responses[:, own], 0).sum(1) / seen.sum(1)
     np.testing.assert_allclose(frame["bbh_average"], expected)
+
+
+def test_ability_intervals_hold_the_mix_of_benchmarks(data, solution):
+    """Against the closed form: refits whose abilities lie at +-shift about the consensus, once the scale is given back."""
+    responses = pd.DataFrame(data.responses.T, columns=list(data.models)).astype("Int8").replace(-1, pd.NA)
+    responses.insert(0, "question_id", list(data.items))
+    models = data.model_table.assign(observed=1, mean=0.5, kept=True)
+    theta = solution.ability_theta
+    shift = np.zeros_like(theta)
+    shift[:4] = 0.05 * np.array([1, -1, 1, -1])[:, None]  # about zero, so that it moves no centre
+    moved = [theta + shift, theta - shift, theta + shift, theta - shift]
+    refits = [3 * one / one.std(0) * theta.std(0) + 1 for one in moved]  # another unit and zero
+    scaled = np.stack([(one - one.mean(0)) / one.std(0) * theta.std(0) for one in moved])
+    expected = 3 / 4 * ((scaled - scaled.mean(0)) ** 2).sum(0)
+    units = ("a", "b", "c", "d")
+
+    def half(count: int) -> np.ndarray:
+        left_out = families.LeaveOneOut(
+            "benchmark",
+            units[:count],
+            np.stack(refits[:count]),
+            np.zeros((count, 1, 2), np.float32),
+            np.ones(count, bool),
+            solution.models,
+            solution.items,
+            solution.data_hash,
+        )
+        frame = statistics.model_statistics(models, responses, data.item_table, solution, None, left_out)
+        return (frame[["ability_1_high", "ability_2_high"]].to_numpy() - theta) / ndtri(0.975)
+
+    posterior = np.einsum("nkk->nk", solution.ability_cov)
+    np.testing.assert_allclose(half(4) ** 2, posterior + expected, rtol=1e-6)
+    assert (expected[:4] > 20 * expected[4:].max()).all()
+    np.testing.assert_allclose(half(2) ** 2, posterior, rtol=1e-6)  # two say too little of a mix
 
 
 def test_clusters_of_unknown_lineage_are_their_own(data):

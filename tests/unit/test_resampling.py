@@ -117,6 +117,9 @@ def test_jackknife_of_a_mean_has_the_textbook_error() -> None:
     x = np.random.default_rng(1).standard_normal(25)
     left_out = re.jackknife(lambda w: float(w @ x / w.sum()), np.arange(25))
     assert re.jackknife_se(left_out) == pytest.approx(x.std(ddof=1) / 5)
+    both = np.column_stack([np.append(left_out, np.nan), np.append(2 * left_out, np.nan)])
+    np.testing.assert_allclose(re.jackknife_se(both), np.array([1, 2]) * x.std(ddof=1) / 5)
+    assert np.isnan(re.jackknife_se(left_out[:1]))
     mean, se = re.mean_and_se(x, np.arange(25))
     assert (mean, se) == (pytest.approx(x.mean()), pytest.approx(x.std(ddof=1) / 5))
     assert re.mean_and_se(x, np.zeros(25))[1] == np.inf

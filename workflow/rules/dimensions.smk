@@ -192,6 +192,7 @@ rule item_model_statistics:
         matrix=matrix("honest"),
         consensus="<results>/dimensions/corrected/consensus.nc",
         bootstrap="<results>/dimensions/bootstrap.nc",
+        left_out="<results>/dimensions/leave_one_out.nc",
         published=seeds("published"),
     output:
         item_statistics=report(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
     from benchmirt.model import Priors
 
-__all__ = ["Gaussian", "Intercepts", "intercepts", "null_data"]
+__all__ = ["Gaussian", "Intercepts", "fit_null", "intercepts", "null_data"]
 
 Floats = NDArray[np.float64]
 
@@ -195,6 +195,27 @@ def intercepts(
             break
     kind = kind.reshape(-1)
     return Intercepts(grid[kind], weight[kind], all_low, all_high, mu, sigma)
+
+
+def fit_null(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercepts | Gaussian:
+    """Fit the model that null data are simulated from.
+
+    Parameters
+    ----------
+    data
+        The data.
+    dims
+        Dimensions of the model; 0 for item intercepts only.
+    options
+        Of :func:`benchmirt.inference.em.fit_many`.
+    """
+    if dims == 0:
+        return intercepts(data.responses, data.floor, data.ceiling)
+    from benchmirt.inference import em
+    from benchmirt.model import Priors
+
+    batch = em.fit_many(data, dims, bound=False, **options)
+    return Gaussian.matched(batch, 0, data, options.get("priors") or Priors())
 
 
 def null_data(data: ResponseData, fitted: Intercepts | Gaussian, seed: int, purpose: str) -> ResponseData:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from benchmirt import provenance
 from benchmirt.dimensions.checkpoint import Checkpoint, fingerprint
-from benchmirt.dimensions.nulls import Gaussian, Intercepts, intercepts, null_data
+from benchmirt.dimensions.nulls import fit_null, intercepts, null_data
 from benchmirt.files import write_csv, write_json
 from benchmirt.progress import progress
 from benchmirt.resampling import (
@@ -386,20 +386,14 @@ def residual_eigenvalues(responses: NDArray[np.int8], probability: Floats, count
     return found
 
 
-def _fit(data: ResponseData, dims: int, options: dict[str, Any]) -> tuple[Intercepts | Gaussian, Floats]:
-    """Fit one data set from the spectral start; return what to simulate from, and the probabilities.
+def _probabilities(data: ResponseData, dims: int, options: dict[str, Any]) -> Floats:
+    """Return what a fit from the spectral start makes of all cells of one data set, shape (models, items).
 
     Null data are fitted in the same way: from the fit that they come from, weak dimensions would be shut at once.
     """
-    if dims == 0:
-        alone = intercepts(data.responses, data.floor, data.ceiling)
-        return alone, np.broadcast_to(alone.predict(), data.responses.shape)
-    from benchmirt.inference import em
-    from benchmirt.likelihood import predict
-
-    fitted = Gaussian.of_batch(em.fit_many(data, dims, bound=False, **options), 0, data)
-    moments = (fitted.theta, fitted.theta_cov, fitted.a, fitted.d, fitted.item_cov)
-    return fitted, np.asarray(predict(*moments, data.floor, data.ceiling), dtype=np.float64)
+    models, items = data.responses.shape
+    ones, shown = np.ones((1, models), dtype=np.float32), np.ones((1, models, items), dtype=bool)
+    return _predictions(data, dims, ones, shown, options)[0]
 
 
 def _eigenvalue_levels(
@@ -413,8 +407,8 @@ def _eigenvalue_levels(
     levels: list[dict[str, Any]] = []
     frames = []
     for k in dims:
-        fitted, p = _fit(data, k, options)
-        observed = residual_eigenvalues(data.responses, p)
+        observed = residual_eigenvalues(data.responses, _probabilities(data, k, options))
+        fitted = fit_null(data, k, options)
         null: list[list[float]] = []
         reached = 0
         what = f"null eigenvalues with {k} dimension{'s' * (k != 1)}"
@@ -422,7 +416,7 @@ def _eigenvalue_levels(
             found = kept.get(f"eigen/{k}/{b}")
             if found is None:
                 made = null_data(data, fitted, seed, f"eigenvalue null/{k}/{b}")
-                found = residual_eigenvalues(made.responses, _fit(made, k, options)[1]).tolist()
+                found = residual_eigenvalues(made.responses, _probabilities(made, k, options)).tolist()
                 kept.put(f"eigen/{k}/{b}", found)
             null.append(found)
             reached += found[0] >= observed[0]

@@ -37,7 +37,7 @@ from scipy.optimize import linear_sum_assignment
 from benchmirt import identification as ident
 from benchmirt import provenance
 from benchmirt.dimensions.checkpoint import Checkpoint, fingerprint
-from benchmirt.dimensions.nulls import Gaussian, Intercepts, intercepts, null_data
+from benchmirt.dimensions.nulls import Gaussian, Intercepts, fit_null, null_data
 from benchmirt.files import write_csv, write_json
 from benchmirt.identification import Solution
 from benchmirt.matrix import select
@@ -398,7 +398,7 @@ def run(
             observed.extend(zip(*(np.asarray(part) for part in found), strict=True))
         phi, agreed, floor, products = (np.stack(part) for part in zip(*observed[:splits], strict=True))
         for k in range(1, dims + 1):
-            fitted = _fitted(data, k - 1, options)
+            fitted = fit_null(data, k - 1, options)
             what = f"null data with {k - 1} dimension{'s' * (k != 2)}"
             exceeded = np.zeros(2, dtype=int)
             for b in progress(range(replicates), replicates, what):
@@ -435,17 +435,6 @@ def run(
         data_hash=data.hash,
         checkpoint=checkpoint,
     )
-
-
-def _fitted(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercepts | Gaussian:
-    """Fit the model that null data are simulated from."""
-    if dims == 0:
-        return intercepts(data.responses, data.floor, data.ceiling)
-    from benchmirt.inference import em
-    from benchmirt.model import Priors
-
-    batch = em.fit_many(data, dims, bound=False, **options)
-    return Gaussian.matched(batch, 0, data, options.get("priors") or Priors())
 
 
 def _null_replicate(

@@ -18,12 +18,13 @@ from benchmirt.files import write_csv
 
 if TYPE_CHECKING:
     from benchmirt.dimensions.consensus import Consensus
-    from benchmirt.dimensions.families import Bootstrap
+    from benchmirt.dimensions.families import Bootstrap, LeaveOneOut
     from benchmirt.inference.record import FitRecord
 
 __all__ = ["item_statistics", "model_statistics", "published_solution", "write"]
 
 Floats = NDArray[np.float64]
+LEAST_UNITS = 3
 
 ITEM_FACTS = (
     "question_id",
@@ -124,12 +125,25 @@ def item_statistics(
     return frame
 
 
+def _on_one_scale(replicated: Floats, consensus: Consensus) -> Floats:
+    """Give each replicate the spread of the consensus: a refit's own zero and unit move no model among the others.
+
+    Parameters
+    ----------
+    replicated
+        Display abilities of refits, shape (replicates, models, abilities).
+    """
+    centred = replicated - replicated.mean(1, keepdims=True)
+    return np.asarray(centred / centred.std(1, keepdims=True) * consensus.ability_theta.std(0))
+
+
 def model_statistics(
     models: pd.DataFrame,
     responses: pd.DataFrame,
     items: pd.DataFrame,
     consensus: Consensus,
     bootstrap: Bootstrap | None = None,
+    left_out: LeaveOneOut | None = None,
     published: Sequence[FitRecord] = (),
     *,
     level: float = 0.95,
@@ -145,10 +159,14 @@ def model_statistics(
     bootstrap
         Refits with a part of the lineages left out; their spread, stretched, is added to the posterior's, so that intervals hold
         the calibration's own variance.
+    left_out
+        Refits with each benchmark left out; their delete-one jackknife variance is added, so that intervals hold what the study's
+        mix of benchmarks adds to an ability. Fewer than three say too little of a mix and add nothing.
     published
         Records of the published fit; the first gives the as-published columns.
     level
-        Of the intervals (normal).
+        Of the intervals (normal). The three variances are taken as independent; a benchmark's own items have a part in the first
+        and the third, so that intervals are rather too wide than too narrow.
 
     Returns
     -------
@@ -158,13 +176,14 @@ def model_statistics(
     """
     variance = np.einsum("nkk->nk", consensus.ability_cov)
     if bootstrap is not None and len(bootstrap.theta) > 1:
-        replicated = bootstrap.theta @ consensus.T
-        # each resample has its own zero and unit; only what moves a model among the others counts
-        replicated = (replicated - replicated.mean(1, keepdims=True)) / replicated.std(1, keepdims=True)
         # an unknown lineage becomes -1: a cluster of its own
         lineage, _ = pd.factorize(models.set_index("model")["lineage"].reindex(list(consensus.models)))
         factor = resampling.stretch(bootstrap.weights, lineage)
-        variance = variance + factor**2 * replicated.var(0, ddof=1) * consensus.ability_theta.var(0)
+        variance = variance + factor**2 * _on_one_scale(bootstrap.theta @ consensus.T, consensus).var(
+            0, ddof=1
+        )
+    if left_out is not None and len(left_out.units) >= LEAST_UNITS:
+        variance = variance + resampling.jackknife_se(_on_one_scale(left_out.theta, consensus)) ** 2
     half = ndtri(0.5 + level / 2) * np.sqrt(variance)
     columns: dict[str, Floats] = {}
     for index in range(consensus.dims):

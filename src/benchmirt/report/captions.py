@@ -13,8 +13,8 @@ CAPTIONS: dict[str, str] = {
     ),
     "abilities": (
         "Each mark is a language model, placed by its abilities, in standard deviations of the assumed spread of models. "
-        "Thin bars are 95 % intervals. Colour and shape tell the lineage, since models of one lineage are not "
-        "independent of each other."
+        "Thin bars are 95 % intervals over other answers, other lineages and, from three benchmarks on, other mixes of them. "
+        "Colour and shape tell the lineage, since models of one lineage are not independent of each other."
     ),
     "item_map": (
         "Each dot is a question, placed by what it tells apart: the farther from the centre, the more sharply it separates "
@@ -57,8 +57,8 @@ CAPTIONS: dict[str, str] = {
 _ONE_ABILITY = {
     "abilities": (
         "Each mark is a language model, from the highest to the lowest ability, in standard deviations of the assumed "
-        "spread of models. Thin bars are 95 % intervals. Colour and shape tell the lineage, since models of one lineage "
-        "are not independent of each other."
+        "spread of models. Thin bars are 95 % intervals over other answers, other lineages and, from three benchmarks on, other "
+        "mixes of them. Colour and shape tell the lineage, since models of one lineage are not independent of each other."
     ),
     "item_map": (
         "How sharply the questions of each benchmark separate able from less able models: the farther to the right, the "
