@@ -848,6 +848,7 @@ def _model_table(
                 )
     table["slug"] = pd.Series([slug(name) for name in names], dtype="str")
     table["canonical"] = table["canonical"].fillna(table["model"])
+    _refuse_chains(table, origins)
     evidence = np.where(
         table["lineage"].notna(),
         "lineage column",
@@ -879,6 +880,24 @@ def _model_table(
     if study.models["duplicates"] == "most_complete":
         _drop_duplicates(table, reason)
     return _with_reasons(table, reason, _MODEL_COLUMNS)
+
+
+def _refuse_chains(table: pd.DataFrame, origins: Sequence[_Origin]) -> None:
+    """Stop where a model's canonical name is a model that itself is called otherwise: the two would count as two."""
+    canonical = dict(zip(table["model"], table["canonical"], strict=True))
+    for model, name in canonical.items():
+        further = canonical.get(name, name)
+        if further != name:
+            origin = next(one for one in origins if (one.model_facts["model"] == model).any())
+            place = int(np.flatnonzero(origin.model_facts["model"] == model)[0])
+            raise InputError(
+                "a canonical name is that of a model which has another canonical name",
+                file=origin.file("models"),
+                where=_where(origin.model_facts, place, "canonical"),
+                found=f'"{name}", and for "{name}": "{further}"',
+                expected="one name for all runs of one model",
+                todo=f'Write "{further}" in both rows if it is one model, or empty the cell',
+            )
 
 
 def _not_collected(study: Study, origins: Sequence[_Origin]) -> list[str]:

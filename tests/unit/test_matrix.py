@@ -242,6 +242,16 @@ def test_duplicates_may_be_kept(build: Build) -> None:
     assert models["kept"].all()
 
 
+@pytest.mark.parametrize(
+    ("second", "further"),
+    [("c", "c"), ("a", "a")],  # a chain, a circle
+)
+def test_canonical_names_that_lead_on_are_refused(build: Build, second: str, further: str) -> None:
+    text = fault(build, SMALL, models_file=f"model,canonical\na,b\nb,{second}\nc,\n")
+    assert text.startswith('models0.csv: row 2, column "canonical"')
+    assert f'found "b", and for "b": "{further}"' in text
+
+
 def test_lineage_and_its_evidence(build: Build) -> None:
     facts = "model,family,lineage\na,F,base-1\nb,F,\nc,,\n"
     folder = build(SMALL, models_file=facts)

@@ -531,6 +531,14 @@ def test_a_model_that_is_missing_from_the_models_file(fault: Fault) -> None:
         ("model,size_b\na/x@fp8,\nb c,big\nd,\n", ['row 3, column "size_b"', 'found "big"']),
         ("model,size_b\na/x@fp8,\nb c,-1\nd,\n", ['row 3, column "size_b"', 'found "-1"']),
         ("model,reasoning\na/x@fp8,\nb c,yes\nd,\n", ['row 3, column "reasoning"', 'found "yes"']),
+        (
+            "model,released\na/x@fp8,2024-02-29\nb c,2024-02-30\nd,\n",
+            ['row 3, column "released"', 'found "2024-02-30"'],
+        ),
+        (
+            "model,released\na/x@fp8,2024\nb c,2024-09\nd,soon\n",
+            ['row 4, column "released"', "2024-09-12, 2024-09 or 2024"],
+        ),
         ("name\na/x@fp8\nb c\nd\n", ["row 1", 'no column "model"']),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -224,7 +225,7 @@ class Facts:
         return [(match.group(1) or None) if match else None for match in matches]
 
     def typed(self, name: str, kind: str, what: str) -> list[Any]:
-        """Return a fact as numbers or truth values.
+        """Return a fact as numbers, truth values or dates.
 
         Raises
         ------
@@ -247,16 +248,26 @@ class Facts:
         return values
 
 
-def _converted(text: str, kind: str) -> float | int | bool | None:
-    """Return `text` as a number of options, a size or a truth value; None if it is none."""
+def _converted(text: str, kind: str) -> float | int | bool | str | None:
+    """Return `text` as a number of options, a size, a truth value or a date; None if it is none."""
     if kind == "truth":
         return _TRUTH.get(text.lower())
+    if kind == "date":
+        return text if _is_date(text) else None
     if _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
     if kind == "options":
         return int(number) if number.is_integer() and 2 <= number <= 1000 else None
     return number if 0.0 < number <= _LARGEST else None
+
+
+def _is_date(text: str) -> bool:
+    """Whether `text` is a year, a month or a day of the calendar, as in 2024, 2024-09 or 2024-09-12."""
+    if re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", text) is None:
+        return False
+    year, month, day = (*map(int, text.split("-")), 1, 1)[:3]
+    return year >= 1 and 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
 
 
 def strings(values: Iterable[str | None]) -> pd.Series:
@@ -270,12 +281,15 @@ def model_facts(facts: Facts, models: Sequence[str]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a size or a truth value is none.
+        If a size, a truth value or a date is none.
     """
     columns: dict[str, Any] = {"model": strings(models)}
     for name, kind in MODEL_FACTS.items():
-        if kind == "str" and name not in columns:
+        if kind == "str" and name not in (*columns, "released"):
             columns[name] = strings(facts.texts(name))
+    columns["released"] = strings(
+        facts.typed("released", "date", "a date such as 2024-09-12, 2024-09 or 2024, or nothing")
+    )
     sizes = facts.typed("size_b", "size", "a number of billions of parameters, up to 1,000,000, or nothing")
     columns["size_b"] = np.array([np.nan if size is None else size for size in sizes], dtype=np.float64)
     columns["reasoning"] = pd.array(facts.typed("reasoning", "truth", "true or false"), dtype="boolean")
