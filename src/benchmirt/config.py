@@ -390,12 +390,10 @@ def _sentences(error: Any, whole: Mapping[str, Any], origin: str) -> Iterator[In
         yield fault("", found=_shown(value), expected=" or ".join(_TYPES[name] for name in types), todo=todo)
     elif kind == "enum":
         near = nearest(value, [str(choice) for choice in rule]) if isinstance(value, str) else None
-        yield fault(
-            "",
-            found=_shown(value),
-            expected="one of " + ", ".join(map(str, rule)),
-            todo=f'Did you mean "{near}"?' if near else None,
-        )
+        todo = f'Did you mean "{near}"?' if near else None
+        if isinstance(value, bool) and any(isinstance(choice, str) for choice in rule):
+            todo = "YAML reads a bare yes, no, on or off as true or false: put a word in quotes"
+        yield fault("", found=_shown(value), expected="one of " + ", ".join(map(str, rule)), todo=todo)
     elif kind in _BOUNDS:
         yield fault("", found=_shown(value), expected=f"{_BOUNDS[kind]} {rule}")
     elif kind == "maxLength":

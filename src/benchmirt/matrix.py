@@ -997,10 +997,10 @@ def _need_two_models(table: pd.DataFrame, origins: Sequence[_Origin]) -> None:
         raise InputError(
             "abilities are relative: one model alone cannot be placed",
             file=_files(origins),
-            where="row 1, columns of models",
+            where="row 1, columns of models" if all(origin.is_table for origin in origins) else None,
             found=found + (f" ({why})" if why else ""),
             expected="at least 2 models, and 30 for verdicts",
-            todo="Add columns of further models, or loosen models.include and models.exclude",
+            todo="Add further models, or loosen models.include and models.exclude",
         )
 
 

@@ -204,6 +204,7 @@ def test_unknown_keys_of_a_source_depend_on_its_kind(minimal_config: Make, base:
         ({"models": {"exclude": "a"}}, "models.exclude", '"a"', "a list"),
         ({"models": {"exclude": ["a", "a"]}}, "models.exclude", "a", "twice"),
         ({"dimensions": {"anchors": {"bbq": 2}}}, "dimensions.anchors.bbq", "2", "one of 1, -1"),
+        ({"models": {"duplicates": False}}, "models.duplicates", "false", "put a word in quotes"),
         ({"study": "my study"}, "study", '"my study"', "a short name"),
         ({"results": ""}, "results", "nothing", "at least 1"),
         ({"columns": {"testlet": {"pattern": "(x)"}}}, "sources[0].columns.testlet", "pattern", "{column"),
@@ -317,6 +318,12 @@ def test_claims_come_from_files_then_extra_and_only_filters(
     assert [entry["id"] for entry in config.claims_table(config.load(raw, base))] == ["M1"]
     raw["claims"]["only"] = ["m-1"]
     assert 'claims.only: no claim has this id: found m-1. Did you mean "M1"?' in message(raw, base)
+
+
+def test_faults_of_extra_claims_name_the_configuration(minimal_config: Make, base: Path) -> None:
+    odd = {"id": "X1", "kind": "nope", "statement": "x"}
+    with pytest.raises(InputError, match=r"claims\.extra: X1\.kind: found .*nope"):
+        claims.load(config.load(minimal_config(claims={"file": [], "extra": [odd]}), base))
 
 
 def test_resources_are_found_beside_the_workflow(minimal_config: Make, base: Path, repository: Path) -> None:

@@ -105,7 +105,7 @@ def test_helm_other_scenarios_need_a_rule(files: Files) -> None:
     ("content", "words"),
     [
         ([instance("a"), 1], ["instance 2: found a number; expected an object with a list of stats"]),
-        ([instance("a"), {"instance_id": "b"}], ["instance 2: found a null"]),
+        ([instance("a"), {"instance_id": "b"}], ["instance 2: found nothing"]),
         ([{**instance("a"), "stats": [1]}], ["instance 1, stat 1: found a number"]),
         ([instance("a"), {**instance("b"), "instance_id": None}], ["which item it is about", "instance 2"]),
         ([], ["none of the formats that are read: found a list"]),

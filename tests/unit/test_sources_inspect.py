@@ -388,7 +388,7 @@ def test_encrypted_and_unknown_members(files: Files) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ({**HEADER, "samples": {"a": 1}}, ["samples: found a object; expected a list of objects"]),
+        ({**HEADER, "samples": {"a": 1}}, ["samples: found an object; expected a list of objects"]),
         ({**HEADER, "samples": ["x"]}, ["sample 1: found a text; expected an object"]),
         ({**HEADER, "eval": {"task": "t", "model": ""}}, ["does not name its model"]),
         (

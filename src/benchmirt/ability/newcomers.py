@@ -136,7 +136,7 @@ def match(
             file=origin,
             found=f'"{models[int(np.flatnonzero(silent)[0])]}"'
             + (f" and {int(silent.sum()) - 1} more" if silent.sum() > 1 else ""),
-            todo="Run it on items of the calibration (items.csv.gz lists them), or leave it out",
+            todo="Run it on items that are calibrated (True in that column of the calibration's items.csv.gz), or leave it out",
         )
     return Newcomers(tuple(models), responses, unmatched)
 

@@ -548,9 +548,8 @@ def load(study: Study) -> dict[str, Claim]:
     """
     from benchmirt import config
 
-    claims = check(
-        config.claims_table(study), file=", ".join(path.name for path in study.claims_files) or None
-    )
+    homes = [path.name for path in study.claims_files] + ["claims.extra"] * bool(study.claims["extra"])
+    claims = check(config.claims_table(study), file=", ".join(homes) or None)
     told = [fault for claim in claims for fault in _check_figures(claim, study)]
     if told:
         raise faults(told)

@@ -31,7 +31,14 @@ __all__ = [
 ]
 
 _LFS = b"version https://git-lfs"
-_KINDS = {dict: "object", list: "list", str: "text", bool: "truth value", int: "number", float: "number"}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+}
 
 
 class Records:
@@ -115,8 +122,8 @@ class Records:
 
 
 def kind_of(value: object) -> str:
-    """Return how messages call the type of a JSON value."""
-    return _KINDS.get(type(value), "null")
+    """Return how messages call the type of a JSON value, with its article."""
+    return _KINDS.get(type(value), "nothing (null)")
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
@@ -205,7 +212,11 @@ def parsed(
     except UnicodeDecodeError as error:
         place = f"byte {error.start + 1}"
         raise InputError(
-            "the text is not UTF-8", file=shown, where=f"{where}, {place}" if where else place
+            "the text is not UTF-8",
+            file=shown,
+            where=f"{where}, {place}" if where else place,
+            found=f"the byte 0x{data[error.start]:02x}",
+            todo="Save the file as UTF-8",
         ) from None
     except json.JSONDecodeError as error:
         place = f"column {error.colno}"
@@ -325,7 +336,7 @@ class Document:
                     "",
                     file=self.shown,
                     where=f"line {number}",
-                    found=f"a {kind_of(row)}",
+                    found=kind_of(row),
                     expected="an object with the fields of a row",
                 )
         return [row for _, row in pairs], [number for number, _ in pairs]

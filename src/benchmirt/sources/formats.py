@@ -171,7 +171,7 @@ def _unknown(document: Document) -> InputError:
     return InputError(
         "this file has none of the formats that are read",
         file=document.shown,
-        found=f"an object with the keys {shown}" if keys else f"a {kind_of(value)}",
+        found=f"an object with the keys {shown}" if keys else kind_of(value),
         expected=", ".join(_CALLED[kind] for kind in READERS),
         todo="Take it out of the folder, or name its format in kind",
     )

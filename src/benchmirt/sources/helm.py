@@ -105,7 +105,7 @@ def _instance(instance: Any, shown: str, number: int) -> tuple[tuple[str, str, s
             "",
             file=shown,
             where=f"instance {number}",
-            found=f"a {kind_of(stats if isinstance(instance, dict) else instance)}",
+            found=kind_of(stats if isinstance(instance, dict) else instance),
             expected="an object with a list of stats",
         )
     row: dict[str, Any] = {
@@ -122,7 +122,7 @@ def _instance(instance: Any, shown: str, number: int) -> tuple[tuple[str, str, s
                 "",
                 file=shown,
                 where=f"instance {number}, stat {place}",
-                found=f"a {kind_of(stat)}",
+                found=kind_of(stat),
                 expected="an object",
             )
         called = stat.get("name")

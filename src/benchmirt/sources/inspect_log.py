@@ -72,7 +72,7 @@ def _header(value: Any, shown: str, where: str | None) -> dict[str, Any]:
         "",
         file=shown,
         where=where,
-        found=f"a {kind_of(value)}",
+        found=kind_of(value),
         expected='a log of inspect: an object with the object "eval" in it',
     )
 
@@ -108,7 +108,7 @@ def _inside(document: Document) -> Iterator[dict[str, Any]]:
             "",
             file=document.shown,
             where="samples",
-            found=f"a {kind_of(samples)}",
+            found=kind_of(samples),
             expected="a list of objects",
         )
     return (_object(one, document.shown, f"sample {place}") for place, one in enumerate(samples, start=1))
@@ -117,7 +117,7 @@ def _inside(document: Document) -> Iterator[dict[str, Any]]:
 def _object(sample: Any, shown: str, where: str) -> dict[str, Any]:
     if not isinstance(sample, dict):
         raise InputError(
-            "", file=shown, where=where, found=f"a {kind_of(sample)}", expected="an object with a sample"
+            "", file=shown, where=where, found=kind_of(sample), expected="an object with a sample"
         )
     return sample
 
@@ -126,7 +126,7 @@ def _text_of(header: Mapping[str, Any], key: str, shown: str) -> str:
     found = header["eval"].get(key)
     if not isinstance(found, str) or not found:
         raise InputError(
-            f"the log does not name its {key}", file=shown, where=f"eval.{key}", found=f"a {kind_of(found)}"
+            f"the log does not name its {key}", file=shown, where=f"eval.{key}", found=kind_of(found)
         )
     return found
 

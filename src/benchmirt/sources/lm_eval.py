@@ -82,7 +82,7 @@ def _inside(document: Document) -> list[Log]:
                 "",
                 file=document.shown,
                 where=f"samples, {json.dumps(task)}",
-                found=f"a {kind_of(rows)}",
+                found=kind_of(rows),
                 expected="a list of objects",
             )
         table = _records(document.shown, task, rows, f"{json.dumps(task, ensure_ascii=False)}, row", None)

@@ -31,7 +31,7 @@ def read(document: Document) -> list[Log]:
                 "",
                 file=document.shown,
                 where=f'line {number}, field "responses"',
-                found=f"a {kind_of(responses)}",
+                found=kind_of(responses),
                 expected="an object {QUESTION: OUTCOME}",
             )
         if not isinstance(model, str) and (model is not None or any(log.model for log in logs)):
@@ -39,7 +39,7 @@ def read(document: Document) -> list[Log]:
                 "",
                 file=document.shown,
                 where=f'line {number}, field "subject_id"',
-                found="nothing" if model is None else f"a {kind_of(model)}",
+                found="nothing" if model is None else kind_of(model),
                 expected="a text, the name of the model",
             )
         rows = [

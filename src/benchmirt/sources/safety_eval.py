@@ -31,7 +31,7 @@ def _parsed(data: bytes, shown: str) -> dict[str, Any]:
         raise InputError(
             "",
             file=shown,
-            found=f"a {kind_of(content)}",
+            found=kind_of(content),
             expected='one object {"task:config": [rows]}',
             todo="Fetch it again, or take the file out",
         )
@@ -41,16 +41,14 @@ def _parsed(data: bytes, shown: str) -> dict[str, Any]:
 def _rows(rows: Any, task: str, shown: str) -> list[dict[str, Any]]:
     """Check that a task holds a list of objects."""
     if not isinstance(rows, list):
-        raise InputError(
-            "", file=shown, where=f'"{task}"', found=f"a {kind_of(rows)}", expected="a list of rows"
-        )
+        raise InputError("", file=shown, where=f'"{task}"', found=kind_of(rows), expected="a list of rows")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise InputError(
                 "",
                 file=shown,
                 where=f'"{task}", row {number}',
-                found=f"a {kind_of(row)}",
+                found=kind_of(row),
                 expected="an object with the fields of a row",
             )
     return rows
