@@ -59,7 +59,7 @@ def test_a_killed_job_resumes_with_the_same_answer(tmp_path: Path, monkeypatch: 
     path = tmp_path / "number.checkpoint.jsonl"
     options = {"max_dims": 1, "folds": 3, "replicates": 3}
     whole = number.run(data, **options)
-    real = number._fit
+    real = number._probabilities
     calls: list[int] = []
 
     def dies(*arguments: object) -> object:
@@ -68,15 +68,31 @@ def test_a_killed_job_resumes_with_the_same_answer(tmp_path: Path, monkeypatch: 
             raise KeyboardInterrupt
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(number, "_fit", dies)
+    monkeypatch.setattr(number, "_probabilities", dies)
     with pytest.raises(KeyboardInterrupt):
         number.run(data, **options, checkpoint=path)
-    monkeypatch.setattr(number, "_fit", real)
-    monkeypatch.setattr(number, "_predictions", None)  # held-out scores must all come from the checkpoint
+    monkeypatch.setattr(number, "_probabilities", real)
+    monkeypatch.setattr(number, "_batches", None)  # held-out scores must all come from the checkpoint
     resumed = number.run(data, **options, checkpoint=path)
     pd.testing.assert_frame_equal(resumed.eigenvalues, whole.eigenvalues)
     pd.testing.assert_frame_equal(resumed.heldout, whole.heldout)
     pd.testing.assert_frame_equal(resumed.cellwise, whole.cellwise)
+
+
+@pytest.mark.slow
+def test_a_level_ends_early_where_its_null_is_far_away_or_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = planted(1, models=60, items=240, lineages=20)
+    options = {"max_dims": 1, "folds": 3, "replicates": 40}
+    cut = number.run(data, **options)
+    assert cut.levels[0]["replicates"] == 20
+    assert 10 <= cut.levels[1]["replicates"] < 40
+    assert cut.levels[0]["p"] < 1e-6
+    monkeypatch.setattr(number, "_FAR", 0.0)
+    monkeypatch.setattr(number, "_ENOUGH", 1000)
+    whole = number.run(data, **options)
+    assert [level["replicates"] for level in whole.levels] == [40, 40]
+    assert whole.levels[0]["p"] == pytest.approx(1 / 41)
+    assert whole.by_eigenvalues()["chosen"] == cut.by_eigenvalues()["chosen"] == 1
 
 
 @pytest.mark.slow

@@ -192,3 +192,12 @@ def test_intervals_cover_with_unequal_lineages(kind: str) -> None:
         found = re.cluster_interval(r, lineage, kind=kind, replicates=199, seed=run, transform="fisher")  # type: ignore[arg-type]
         held += found.low <= rho <= found.high
     assert 0.91 <= held / runs <= 0.99
+
+
+def test_prediction_p_is_uniform_for_one_more_value_of_the_null():
+    rng = np.random.default_rng(0)
+    p = np.array([re.prediction_p(one[0], one[1:]) for one in rng.normal(3.0, 2.0, (4000, 8))])
+    np.testing.assert_allclose(np.quantile(p, [0.05, 0.25, 0.5, 0.9]), [0.05, 0.25, 0.5, 0.9], atol=0.03)
+    assert re.prediction_p(1.0, [2.0]) == 1.0
+    assert re.prediction_p(1.0, [0.0, 0.0]) == 0.0
+    assert re.prediction_p(0.0, [0.0, 0.0]) == 1.0

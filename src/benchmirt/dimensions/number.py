@@ -8,8 +8,9 @@
    real and tiny.
 2. Residual eigenvalues. The leading eigenvalue of the model-by-model Gram matrix of standardised residuals of the
    k-dimensional fit is compared with that of data simulated from that very fit and fitted again, for k = 0, 1, ...; the
-   number chosen is the first k that is not rejected at .01. (Tetrachoric correlations of 30,000 items are neither affordable
-   nor defined at 100 models.)
+   number chosen is the first k that is not rejected at .01. A level ends early where its null was reached ten times, or where
+   twenty replicates leave the eigenvalue far away (p < 1e-6 if the null is normal; then that is the p). (Tetrachoric
+   correlations of 30,000 items are neither affordable nor defined at 100 models.)
 3. As published: random cells are held out, and accuracy of rounded probabilities is averaged over benchmarks. A
    model and an item of a held-out cell are known from their other cells, so this tests interpolation only.
 
@@ -39,6 +40,7 @@ from benchmirt.resampling import (
     lineage_folds,
     mean_and_se,
     monte_carlo_p,
+    prediction_p,
     revealed_halves,
 )
 
@@ -55,6 +57,8 @@ LEAST_LINEAGES = 8
 _LEAST_MODELS = 4  # beyond the number of dimensions, in a training fold
 _RANKS = 6
 _ENOUGH = 10  # null replicates that reach the data's eigenvalue: no more are needed
+_FEWEST = 20  # null replicates; after these, and a p value of a normal null below `_FAR`, no more are needed
+_FAR = 1e-6
 _TIE = 1e-4  # log loss, in nats a response, below which two numbers of dimensions are the same
 _CLIP = 1e-6
 _RESIDUAL_CLIP = 0.01
@@ -396,6 +400,14 @@ def _probabilities(data: ResponseData, dims: int, options: dict[str, Any]) -> Fl
     return _predictions(data, dims, ones, shown, options)[0]
 
 
+def _p(observed: float, null: Floats, replicates: int) -> float:
+    """Return the p value of a level whose null may have been cut short, because it was reached often enough or is far away."""
+    if null.size == replicates:
+        return monte_carlo_p(observed, null)
+    reached = int((null >= observed).sum())
+    return reached / null.size if reached else prediction_p(observed, null)  # Besag and Clifford 1991
+
+
 def _eigenvalue_levels(
     data: ResponseData,
     dims: tuple[int, ...],
@@ -420,16 +432,16 @@ def _eigenvalue_levels(
                 kept.put(f"eigen/{k}/{b}", found)
             null.append(found)
             reached += found[0] >= observed[0]
-            if reached >= _ENOUGH:
+            far = len(null) >= _FEWEST and prediction_p(observed[0], [one[0] for one in null]) < _FAR
+            if reached >= _ENOUGH or far:
                 break
         table = np.asarray(null)
-        stopped = reached >= _ENOUGH and len(null) < replicates
         level = {
             "dims": k,
             "eigenvalue": float(observed[0]),
             "null_q95": float(np.quantile(table[:, 0], 0.95)),
             "null_q99": float(np.quantile(table[:, 0], 0.99)),
-            "p": _ENOUGH / len(null) if stopped else monte_carlo_p(float(observed[0]), table[:, 0]),
+            "p": _p(float(observed[0]), table[:, 0], replicates),
             "replicates": len(null),
         }
         levels.append(level)
