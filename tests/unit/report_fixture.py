@@ -806,9 +806,13 @@ def write_results(
     ).to_netcdf(dimensions / "leave_one_out.nc", engine="h5netcdf")
     shared = rng.normal(size=(replicates, 1, dims, dims)) * 0.09
     boots = a[None] + (a[None, :, None, :] @ shared)[:, :, 0] + rng.normal(size=(replicates, J, dims)) * 0.25
+    weights = np.random.default_rng(1).permuted(np.tile(np.arange(models) % 5 > 0, (replicates, 1)), axis=1)
     xr.Dataset(
-        {"a": (("replicate", "item", "dimension"), boots.astype(np.float32))},
-        coords={"item": coords["item"], "dimension": coords["dimension"]},
+        {
+            "a": (("replicate", "item", "dimension"), boots.astype(np.float32)),
+            "weights": (("replicate", "model"), weights.astype(np.int64)),
+        },
+        coords={"item": coords["item"], "dimension": coords["dimension"], "model": model_names},
     ).to_netcdf(dimensions / "bootstrap.nc", engine="h5netcdf")
 
     losses = [0.652, 0.571, 0.5489, 0.5482, 0.5491]

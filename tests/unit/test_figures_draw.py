@@ -15,6 +15,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 from report_fixture import FakeStudy, write_results
+from scipy.stats import norm, t
 
 from benchmirt import figures
 from benchmirt.errors import InputError
@@ -244,6 +245,31 @@ def test_nothing_to_show_is_said_in_words(
 
 
 # ------------------------------------------------------------------ what is drawn is what is in the files
+
+
+def test_replicates_deviate_from_the_estimate_as_the_claims_have_it(tmp_path: Path) -> None:
+    """Refits of another engine lie about another centre, and refits without a fifth of the lineages too near to it."""
+    write_results(tmp_path, models=30, per_benchmark=12, replicates=40)
+    folder = tmp_path / "dimensions"
+    models = store.read_csv(folder / "model_statistics.csv").assign(lineage=[f"l{n}" for n in range(30)])
+    models.to_csv(folder / "model_statistics.csv", index=False)
+    data = store.read_dataset(folder / "bootstrap.nc")
+    moved = np.where(np.arange(40) % 2, 0.1, -0.1)
+    table = store.read_csv(folder / "item_statistics.csv")
+    fitted = store.was_fitted(table)
+    table = table[fitted]
+    a = store.discriminations(table, 2)
+    data = data.sel(item=table["question_id"].tolist()).assign(
+        a=(("replicate", "item", "dimension"), np.tile(0.7 * a, (40, 1, 1)) + moved[:, None, None])
+    )
+    data.to_netcdf(folder / "bootstrap.nc", engine="h5netcdf")
+    found = drawing.replicates(tmp_path, table)
+    reach = (
+        0.1 * 2 * t.ppf(0.975, 29) / norm.ppf(0.975)
+    )  # thirty lineages of one model, a fifth left out of each refit
+    np.testing.assert_allclose(found, a + np.sign(moved)[:, None, None] * reach, atol=1e-5)
+    models.assign(lineage="one").to_csv(folder / "model_statistics.csv", index=False)
+    assert drawing.replicates(tmp_path, table) is None
 
 
 def test_orientation_undoes_a_flipped_axis(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ CATALOGUE: dict[str, Entry] = _entries(
     Entry(
         "directions",
         "Which way each benchmark points",
-        (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
+        (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
         False,
         "Items",
         "directions.rst",
@@ -122,8 +122,8 @@ _BY_KIND: dict[str, tuple[str, ...]] = {
     "count": (),
     "dimensionality": (NUMBER,),
     "stability": (*STABILITY, REPRODUCIBILITY),
-    "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
-    "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
+    "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
+    "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
     "correlation": (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
 }
 

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from benchmirt.claims.inputs import Unavailable
+from benchmirt.claims.intervals import LEVEL, student_factor
 from benchmirt.errors import InputError
 from benchmirt.figures import (
     abilities,
@@ -26,26 +29,37 @@ from benchmirt.figures import (
     verdicts,
     words,
 )
+from benchmirt.resampling import clusters, stretch
 
 Floats = NDArray[np.float64]
 
 
 def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
-    """(R, J, K) discriminations over bootstrap replicates for the rows of an item table, NaN where not fitted.
+    """(R, J, K) discriminations, as they could have been with other models, for the rows of an item table, NaN where not fitted.
 
-    Replicates that did not settle are left out. None if there are no replicates.
+    Refits that did not settle are left out. The others deviate from the table's discriminations as they do from their own mean,
+    which another engine may have moved, stretched to what other lineages would do and for how few these are, as in the claims'
+    intervals (:mod:`benchmirt.claims.direction`). None if there are no refits, or too few lineages.
     """
     data = store.read_dataset(results / catalogue.BOOTSTRAP)
     if "a" not in data or data.sizes.get("replicate", 0) == 0:
         return None
-    a = data["a"].transpose("replicate", "item", "dimension")
     if "converged" in data:
-        a = a[data["converged"].to_numpy().astype(bool)]
+        data = data.isel(replicate=data["converged"].to_numpy().astype(bool))
+    a = data["a"].transpose("replicate", "item", "dimension")
     row = {str(name): n for n, name in enumerate(a["item"].to_numpy())}
     index = np.array([row.get(str(name), -1) for name in table["question_id"]], dtype=np.int64)
-    values = np.asarray(a.to_numpy(), dtype=np.float32)[:, index]
-    values[:, index < 0] = np.nan
-    return values  # type: ignore[return-value]
+    moved = np.asarray(a.to_numpy(), dtype=np.float64)[:, index]
+    moved -= moved.mean(axis=0)
+    moved[:, index < 0] = np.nan
+    models = _models(results).set_index("model")["lineage"]
+    lineage, _ = pd.factorize(models.reindex([str(name) for name in data["model"].to_numpy()]))
+    weights = data["weights"].transpose("replicate", "model").to_numpy()
+    try:
+        reach = student_factor(clusters(lineage)) / float(ndtri((1 + LEVEL) / 2))
+    except Unavailable:
+        return None
+    return store.discriminations(table, moved.shape[2]) + reach * stretch(weights, lineage) * moved
 
 
 def records(results: Path, study: Any) -> list[dict[str, Any]]:
