@@ -147,16 +147,16 @@ def _published(part: Part, results: Results) -> float:
     return float((form.abs() > rows["r_full"].abs() + 1e-12).mean())
 
 
-def _told(part: Part, results: Results) -> list[dict[str, Any]]:
+def _told(results: Results) -> list[dict[str, Any]]:
     """Return what the published filter keeps of all items, for each scope and cut."""
     table = _table(results, "published_filter")
     told = []
-    for (scope, cut), rows in table.groupby(["scope", "cut"], sort=False):
+    for _, rows in table.groupby(["scope", "cut"], sort=False):
         abilities = rows["ability"].nunique()
         told.append(
             {
-                "scope": scope,
-                "cut": float(cut),
+                "scope": str(rows["scope"].iloc[0]),
+                "cut": float(rows["cut"].iloc[0]),
                 "items": int(rows["items"].sum() // abilities),
                 "nominal": float(rows["nominal"].sum() / abilities),
                 "kept": float(rows["kept"].sum() / abilities),
@@ -286,17 +286,18 @@ def _part(part: Part, results: Results) -> PartResult:
             result = replace(result, as_published=_published(part, results))
         except Unavailable as reason:
             result = replace(result, as_published_why=str(reason))
-    filter_told = {} if part.statistic == "weakening" else {"filter": _told(part, results)}
+    told: dict[str, Any] = {"share": part.share}
+    if part.statistic != "weakening":
+        told |= {"form": part.form, "filter": _told(results)}
     try:
         fit = results.consensus("corrected")
         if fit.failed is not None:
             raise Unavailable(fit.failed)
         found = _CORRECTED[part.statistic](part, results)
     except Unavailable as reason:
-        return replace(result, extra=filter_told).block(reason)
-    told = "; ".join(one for one in (str(found.get("note", "")), fit.note) if one)
-    extra = {**filter_told, **found.get("extra", {})}
-    return replace(result, **{**found, "note": told, "extra": extra})
+        return replace(result, extra=told).block(reason)
+    note = "; ".join(one for one in (str(found.get("note", "")), fit.note) if one)
+    return replace(result, **{**found, "note": note, "extra": told | found.get("extra", {})})
 
 
 def evaluate(claim: Claim, results: Results) -> list[PartResult]:

@@ -106,9 +106,9 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
     },
     "shortform": {
         "kept": Statistic("share", ("share", "within", *_REGION), ("form", "scope")),
-        "advantage": Statistic("r", ("share", *_REGION), ("form",)),
+        "advantage": Statistic("", ("share", *_REGION), ("form",)),
         "larger": Statistic("share", ("share", *_REGION), ("form", "scope")),
-        "weakening": Statistic("share", ("ability", "share", *_REGION)),
+        "weakening": Statistic("", ("ability", "share", *_REGION)),
     },
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
@@ -605,7 +605,7 @@ _INPUTS = {
     "contrast": _FITTED,
     "correlation": (*_FITTED, "dimensions/leave_one_out.nc"),
     "shortform": (
-        *_FITTED,
+        *(file for file in _FITTED if file != "dimensions/bootstrap.nc"),
         *(f"shortforms/{table}.csv" for table in ("published_filter", "curve", "correlations", "weakening")),
         "shortforms/summary.json",
     ),

@@ -287,7 +287,7 @@ def _weakened(
     for k, entry in enumerate(labels.dimensions):
         name = next((str(one["category"]) for one in entry["follows"]), None)
         theta = sample.theta[:, :, k]
-        known = np.isfinite(theta).all(axis=1)
+        known = np.asarray(np.isfinite(theta).all(axis=1))
         among = np.asarray((category == name) & known[sample.group])
         if name is None or not among.any():
             continue
