@@ -40,6 +40,9 @@ METHODS = {
     "they had no part",
 }
 
+MOST_KEPT = 1.5
+"""A filter that keeps more than so many times the items that it is meant to says nothing about so few."""
+
 
 def surely_and_possibly(difference: pd.Series, se: pd.Series, factor: float, within: float) -> Bounds:
     """Return the shares of differences that surely and that possibly lie within a distance of 0.
@@ -131,6 +134,12 @@ def _filtered(part: Part, results: Results) -> pd.DataFrame:
     rows = rows[rows["r_full"].notna()]
     if rows.empty:
         raise Unavailable(f"the published filter was not tried with the share {number(part.share or 0.0)}")
+    items, nominal, kept = (float(rows[key].sum()) for key in ("items", "nominal", "kept"))
+    if kept > MOST_KEPT * nominal:
+        raise Unavailable(
+            f"the published filter, meant to keep {nominal / items:.0%} of the items, keeps {kept / items:.0%} of these, whose "
+            f"bins within {part.scope} hold too few"
+        )
     return rows
 
 
