@@ -20,9 +20,12 @@ from benchmirt.claims import shortform as claim
 from benchmirt.dimensions import consensus as consensuses
 from benchmirt.dimensions.labels import Labels
 from benchmirt.errors import InputError
+from benchmirt.figures import claim as draw
+from benchmirt.figures.store import Abilities
 from benchmirt.files import read_json
 from benchmirt.inference import em
 from benchmirt.matrix import ResponseData
+from benchmirt.report import tables
 from benchmirt.resampling import lineage_folds
 from benchmirt.shortform import folds, information, published, trial
 from benchmirt.shortform.picture import Sample, correlations, picture_of, random_losses, scores
@@ -392,6 +395,95 @@ def test_results_of_other_data_are_refused() -> None:
     other = SimpleNamespace(data_hash="other")
     with pytest.raises(InputError, match="not of this matrix"):
         trial.run(data, other, other, LABELS, data, other)  # type: ignore[arg-type]
+
+
+# -- shown --------------------------------------------------------------------------------------------------
+
+
+NAMING = Abilities(("reasoning", "safety"), (True, True), np.ones(2), np.eye(2), np.eye(2), ())
+
+
+def record_of(**part: Any) -> dict[str, Any]:
+    told = {
+        "name": "n", "unit": "", "estimate": 0.03, "interval": [0.02, 0.04], "region": {"low": 0.0, "high": None},
+        "verdict": "reproduced", "form": "information", **part,
+    }  # fmt: skip
+    corrected = {**told, "headline": "n", "parts": [told]}
+    return {"claim": "C", "kind": "shortform", "statement": "s", "corrected": corrected}
+
+
+def lines(figure: Any) -> list[np.ndarray]:
+    axes = [one for sub in figure.subfigs for one in sub.axes]
+    return [np.asarray(line.get_ydata(), dtype=float) for one in axes for line in one.lines]
+
+
+def drawn(figure: Any, values: pd.Series) -> bool:
+    wanted = values.to_numpy(dtype=float)
+    return any(len(one) == len(wanted) and np.allclose(one, wanted) for one in lines(figure))
+
+
+def test_figures_show_the_numbers_of_the_tables(sharp: trial.Trial) -> None:
+    shown_from = (sharp.curve, sharp.correlations, sharp.weakening, NAMING)
+    figure = draw.shortform(record_of(statistic="kept", share=0.1), *shown_from)
+    best = sharp.curve[sharp.curve["form"] == "information"].sort_values("share")
+    random = sharp.curve[sharp.curve["form"] == "stratified"].sort_values("share")
+    assert drawn(figure, best["loss"])
+    assert drawn(figure, random["loss"])
+    assert drawn(figure, best["standard_error_2"])
+    figure = draw.shortform(record_of(statistic="larger", share=0.5), *shown_from)
+    pairs = sharp.correlations
+    pairs = pairs[(pairs["form"] == "information") & (pairs["share"] == 0.5) & (pairs["ability"] == 1)]
+    axes = figure.subfigs[0].axes[0]
+    assert np.allclose(axes.lines[0].get_xdata(), pairs["r_full"].abs())
+    assert [label.get_text() for label in axes.get_yticklabels()] == pairs["benchmark"].tolist()
+    shown = np.concatenate([np.asarray(line.get_xdata()) for line in axes.lines[1:]])
+    assert sorted(shown) == pytest.approx(sorted(pairs["r_form"].abs()))
+    figure = draw.shortform(record_of(statistic="weakening", share=0.1, ability=2), *shown_from)
+    rows = sharp.weakening[(sharp.weakening["way"] == "cross-fitted") & (sharp.weakening["ability"] == 2)]
+    assert drawn(figure, pd.concat([rows["before"].iloc[:1], rows["after"]]))
+    assert "safety" in figure.subfigs[0].axes[0].get_ylabel()
+
+
+def test_the_page_tells_what_the_filter_keeps_and_every_pair() -> None:
+    pair = {
+        "benchmark": "b",
+        "ability": "safety",
+        "items": 1200,
+        "kept": 120.4,
+        "r_full": 0.5,
+        "r_form": 0.46,
+    }
+    kept = {
+        "scope": "all",
+        "cut": 0.9,
+        "items": 500,
+        "nominal": 50.0,
+        "kept": 80.0,
+        "most": 0.4,
+        "vanished": ["x", "y"],
+    }
+    record = record_of(pairs=[{**pair, "difference": -0.04, "interval": [-0.09, 0.01]}], filter=[kept])
+    (row,) = tables.pairs(record)
+    assert list(row.values()) == [
+        "b",
+        "safety",
+        "1,200",
+        "120.4",
+        ".50",
+        ".46",
+        "\u2212.04",
+        "[\u2212.09, .01]",
+    ]
+    (row,) = tables.filtered(record)
+    assert list(row.values()) == [
+        "all questions",
+        "10\u00a0%",
+        "50",
+        "80",
+        "16\u00a0%",
+        "40\u00a0%",
+        "x and y",
+    ]
 
 
 # -- weakening by hand --------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def curves(figure: FigureBase, curve: pd.DataFrame, share: float, naming: Abilit
     ]
     for k, label in enumerate(naming.labels):
         column = f"standard_error_{k + 1}"
-        colour, marker = (BLUE, ORANGE, *PALETTE[2:])[k], MARKERS[k]
+        colour, marker = (BLUE, ORANGE, *PALETTE[2:4])[k % 4], MARKERS[k % 4]
         right.plot(best["share"], best[column], color=colour, marker=marker, markersize=3.5, zorder=4)
         right.plot(random["share"], random[column], color=colour, linestyle="--", zorder=3)
         name = printable(words.shorten(label, 20))

@@ -200,7 +200,9 @@ def filtered(record: Mapping[str, Any]) -> list[dict[str, str]]:
     parts = (record.get("corrected") or {}).get("parts") or [{}]
     return [
         {
-            "scope": {"all": "all questions", "category": "each category"}.get(row["scope"], "each benchmark"),
+            "scope": {"all": "all questions", "category": "each category"}.get(
+                row["scope"], "each benchmark"
+            ),
             "share": words.share(1.0 - row["cut"]),
             "nominal": words.count(row["nominal"]),
             "kept": words.count(row["kept"]),
