@@ -1,14 +1,13 @@
 """benchmirt: what language-model benchmarks really measure, from outcomes to verdicts.
 
-outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each result has one place, in that order, below
-the folder that the configuration calls `results`:
+outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each result has one place in the `results` folder:
 
     <results>/fetched/{source}/                       data sets of the hub, and records of where they come from
     <results>/sources/{source}/simulated_*            simulated response tables (their truth: truth/{source}/)
     <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
     <results>/matrix/{policy}/, data_card.json        responses, items, models, coverage; policy: published, honest; summary
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
-    <results>/dimensions/                             consensus, stability, number, labels, item and model statistics
+    <results>/dimensions/, shortforms/                consensus, stability, number, labels, statistics; what fewer items lose
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
     <results>/calibration/, scores/, shortform/       for new models: what measures them; if asked for, scores, short lists
     <results>/report/index.html, figures/             the page, and its figures as png, svg and pdf
@@ -36,6 +35,7 @@ include: "workflow/rules/collect.smk"
 include: "workflow/rules/matrix.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/dimensions.smk"
+include: "workflow/rules/shortforms.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"

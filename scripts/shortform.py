@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     logs.start(snakemake)
-    from benchmirt import shortform
     from benchmirt.ability import calibration
+    from benchmirt.shortform import listing
 
     known = calibration.read(Path(snakemake.input[0]).parent)
     options = dict(snakemake.params.options)
-    form = shortform.build(known, **options)
-    shortform.write(form, known, options, Path(snakemake.output.list).parent)
+    form = listing.build(known, **options)
+    listing.write(form, known, options, Path(snakemake.output.list).parent)

@@ -90,6 +90,12 @@ class World:
         Names that the two abilities got.
     axis
         Degrees between the two axes (78: correlation .2).
+    moved
+        How far a short form moves each correlation; its random rivals move them by .05 more.
+    larger
+        Of the pairs of a benchmark and an ability, those that a form makes larger.
+    risen
+        By how much a pass rate rises without the sharpest items.
     """
 
     subsets: Sequence[Subset] = STUDY
@@ -101,6 +107,9 @@ class World:
     axis: float = 78.463
     replicates: int = 40
     noise: float = 0.1
+    moved: float = 0.01
+    larger: int = 28
+    risen: float = 0.03
     missing: float = 0.0
     seed: int = 3
     edits: Mapping[str, Any] = field(default_factory=dict)
@@ -193,6 +202,70 @@ def _stability(world: World) -> dict[str, Any]:
     }
 
 
+def _shortforms(folder: Path, world: World, units: Sequence[str]) -> None:
+    """Write the tables of short forms as the trial writes them, a tenth and a half of all items."""
+    pairs = [(unit, k) for unit in units for k in (1, 2)]
+    forms = [(form, share) for form in ("information", "filter") for share in (0.1, 0.5, 1.0)]
+    write_csv(
+        pd.DataFrame(
+            [
+                {
+                    "form": form, "share": share, "benchmark": unit, "ability": k, "items": 30, "kept": 30 * share,
+                    "models": world.models, "lineages": world.lineages, "r_full": 0.5, "r_form": 0.5 + world.moved,
+                    "difference": world.moved, "difference_se": 0.004, "larger": n < world.larger,
+                }
+                for form, share in forms
+                for n, (unit, k) in enumerate(pairs)
+            ]
+        ),
+        folder / "shortforms" / "correlations.csv",
+    )  # fmt: skip
+    write_csv(
+        pd.DataFrame(
+            [
+                {
+                    "form": form, "share": share, "items": 600 * share, "pairs": len(pairs), "benchmarks": len(units),
+                    "loss": world.moved, "advantage": 0.05, "advantage_se": 0.01, "beaten": 1.0, "within": len(pairs),
+                    "larger": world.larger, "larger_variance": 0.001, "standard_error_1": 0.2, "standard_error_2": 0.2,
+                }
+                for form, share in forms
+            ]
+        ),
+        folder / "shortforms" / "curve.csv",
+    )  # fmt: skip
+    write_csv(
+        pd.DataFrame(
+            [
+                {
+                    "cut": cut, "scope": scope, "ability": k, "category": "safety", "benchmark": unit, "items": 30,
+                    "nominal": 30 * (1 - cut), "kept": 4 if cut == 0.9 else 16, "share": 2 / 3, "ties": 0, "r_full": 0.5,
+                    "r_form": 0.5 + world.moved, "r_means": 0.9,
+                }
+                for cut in (0.5, 0.9)
+                for scope in ("all", "category", "benchmark")
+                for unit, k in pairs
+            ]
+        ),
+        folder / "shortforms" / "published_filter.csv",
+    )  # fmt: skip
+    write_csv(
+        pd.DataFrame(
+            [
+                {
+                    "way": way, "ability": k, "category": "safety", "share": 0.1, "items": 300, "removed": 30,
+                    "models": 33, "lineages": 20, "before": 0.5, "after": 0.5 + world.risen, "random": 0.5,
+                    "random_low": 0.49, "random_high": 0.51, "excess": world.risen, "low": world.risen - 0.01,
+                    "high": world.risen + 0.01, "level": 0.95, "interval_kind": "bootstrap",
+                }
+                for way in ("cross-fitted", "as published")
+                for k in (1, 2)
+            ]
+        ),
+        folder / "shortforms" / "weakening.csv",
+    )  # fmt: skip
+    write_json({"folds": 5, "why_not": None}, folder / "shortforms" / "summary.json")
+
+
 def plant(folder: Path, world: World | None = None, responses: np.ndarray | None = None) -> Path:
     """Write a results folder; `responses` (J, N) replace the simulated ones."""
     world = world or World()
@@ -242,6 +315,7 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
         write_parquet(table, folder / "matrix" / policy / "items.parquet")
         write_parquet(models, folder / "matrix" / policy / "models.parquet")
         write_parquet(cells, folder / "matrix" / policy / "responses.parquet")
+    _shortforms(folder, world, list(dict.fromkeys(items["benchmark"])))
     write_parquet(items, folder / "outcomes" / "mine" / "items.parquet")
     write_parquet(models[["model", "lineage", "family"]], folder / "outcomes" / "mine" / "models.parquet")
 

@@ -65,6 +65,9 @@ def test_planted_verdicts_come_out(base: dict[str, str]) -> None:
         "C12": "reproduced",
         "C13": "reproduced",
         "C14": "inconclusive",  # planted at .5, the border
+        "C15": "reproduced",
+        "C16": "reproduced",
+        "C21": "reproduced",
     }
 
 
@@ -95,7 +98,7 @@ def test_flipping_a_subset_flips_its_verdict_and_no_other(
     assert all(found[name] == "not reproduced" for name in hit)
 
 
-RESTS_ON_TWO = ("C3", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14")
+RESTS_ON_TWO = ("C3", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14", "C15", "C16", "C21")
 
 
 def _fail_second(folder: Path, passes: bool | None = False, **edits: Any) -> None:
@@ -823,3 +826,82 @@ def test_simulated_studies_say_so(planted: Path) -> None:
     assert claims.evaluate("C2", planted, replace(study, simulated=True))["simulated"] is True
     assert claims.evaluate("C9", planted, study)["provenance"]["data_hash"] == "0" * 64
     assert claims.evaluate("C9", planted, study)["provenance"]["config_sha256"] == study.config_sha256
+
+
+# -- short forms --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("world", "found"),
+    [
+        (World(moved=0.2), {"C15": "not reproduced", "C16": "reproduced", "C21": "reproduced"}),
+        (World(moved=0.045), {"C15": "inconclusive", "C16": "reproduced", "C21": "reproduced"}),
+        (World(larger=2), {"C15": "reproduced", "C16": "not reproduced", "C21": "reproduced"}),
+        (World(larger=20), {"C15": "reproduced", "C16": "inconclusive", "C21": "reproduced"}),
+        (World(risen=-0.02), {"C15": "reproduced", "C16": "reproduced", "C21": "not reproduced"}),
+        (World(risen=0.012), {"C15": "reproduced", "C16": "reproduced", "C21": "inconclusive"}),
+    ],
+)
+def test_what_short_forms_lose_settles_their_claims(
+    world: World, found: dict[str, str], tmp_path: Path
+) -> None:
+    assert verdicts(plant(tmp_path, world), *found) == found
+
+
+def test_short_forms_as_published_are_those_of_its_filter(planted: Path, tmp_path: Path) -> None:
+    study = study_of()
+    records = {name: claims.evaluate(name, planted, study) for name in ("C15", "C16", "C21")}
+    assert {name: one["as_published"]["verdict"] for name, one in records.items()} == {
+        "C15": "matches",
+        "C16": "matches",
+        "C21": "matches",
+    }
+    # the advantage over random forms was never published, and is not compared
+    assert [part["verdict"] for part in records["C15"]["as_published"]["parts"]] == ["matches", None]
+    # a benchmark that vanished from the filtered set goes with nothing
+    plant(tmp_path)
+    path = tmp_path / "shortforms" / "published_filter.csv"
+    table = pd.read_csv(path)
+    # a filter that keeps most of the items says nothing about a tenth of them
+    table.assign(kept=20).to_csv(path, index=False)
+    record = claims.evaluate("C15", tmp_path, study)
+    assert record["as_published"]["verdict"] == "cannot test"
+    assert "meant to keep 10% of the items, keeps 67% of these" in record["as_published"]["why"]
+    table.loc[table["benchmark"] == "bbh", ["r_form", "kept"]] = [np.nan, 0]
+    table.to_csv(path, index=False)
+    record = claims.evaluate("C15", tmp_path, study)
+    assert record["as_published"]["estimate"] == pytest.approx(15 / 16)
+    kept = next(one for one in record["corrected"]["parts"][0]["filter"] if one["cut"] == 0.9)
+    assert kept["vanished"] == ["bbh"]
+    assert (kept["items"], kept["kept"]) == (480, 60)
+    assert kept["nominal"] == pytest.approx(48)
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        (
+            {"statistic": "kept", "share": 0.3, "within": 0.05},
+            "no form information of the share .30 was made (there are .10, ",
+        ),
+        (
+            {"statistic": "weakening", "share": 0.2, "ability": "safety"},
+            "no items were taken away for the ability safety",
+        ),
+    ],
+)
+def test_a_form_that_was_not_made_cannot_be_tested(part: dict[str, Any], why: str, planted: Path) -> None:
+    record = judge(planted, {"kind": "shortform", "parts": [{"name": "n", "region": {"low": 0.0}, **part}]})
+    assert record["corrected"]["verdict"] == "cannot test"
+    assert why in record["corrected"]["why"]
+
+
+def test_a_trial_that_judged_nothing_says_why(tmp_path: Path) -> None:
+    plant(tmp_path)
+    files.write_json(
+        {"folds": 0, "why_not": "the models come from 2 lineages"}, tmp_path / "shortforms" / "summary.json"
+    )
+    for name in ("C15", "C16", "C21"):
+        corrected = claims.evaluate(name, tmp_path, study_of())["corrected"]
+        assert corrected["verdict"] == "cannot test"
+        assert "the models come from 2 lineages" in corrected["why"]

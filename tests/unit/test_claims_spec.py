@@ -106,6 +106,10 @@ def test_a_sound_entry_becomes_a_claim() -> None:
          "M1.parts[0].published: found 3; expected {table: FILE, column: NAME}"),
         (entry(kind="stability", parts=[{"name": "x"}]), "M1.parts[0].dimension: this key is required and missing"),
         (entry(kind="contrast", parts=[part(statistic="angle_difference")]), "M1.parts[0].compare: this key is req"),
+        (entry(kind="shortform", parts=[{"name": "n", "share": 2, "within": 0.1, "region": {"low": 0}}]),
+         "M1.parts[0].share: found 2; expected a number above 0 and at most 1"),
+        (entry(kind="shortform", parts=[{"name": "n", "share": 0.1, "form": "filtr", "region": {"low": 0}}]),
+         'M1.parts[0].form: found the text "filtr"; expected one of information, filter. Did you mean "filter"?'),
         ("text", '[0]: found the text "text"; expected a mapping'),
         (entry(id=None), "[0].id: this key is required and missing"),
     ],
@@ -160,7 +164,23 @@ def test_the_published_claims_are_sound_and_follow_the_schema(repository: Path) 
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(entries)
     loaded = claims.load(study_of())
-    assert list(loaded) == ["C1", "C2", "C3", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14"]
+    assert list(loaded) == [
+        "C1",
+        "C2",
+        "C3",
+        "C6",
+        "C7",
+        "C8",
+        "C9",
+        "C10",
+        "C11",
+        "C12",
+        "C13",
+        "C14",
+        "C15",
+        "C16",
+        "C21",
+    ]
     assert {claim.kind for claim in loaded.values()} == set(claims.KINDS)
     assert all(claim.why and claim.published_text for claim in loaded.values())
     # whatever rests on a second dimension says so

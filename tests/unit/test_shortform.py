@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from ability_fixture import Floats, answers, calibration_of
 
-from benchmirt import shortform
 from benchmirt.ability.calibration import Calibration
 from benchmirt.ability.posterior import posterior
 from benchmirt.ability.response import items_of
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
+from benchmirt.shortform import information, listing
 
 
 def one_ability(a: Floats, d: Floats) -> Calibration:
@@ -26,19 +26,20 @@ def one_ability(a: Floats, d: Floats) -> Calibration:
 
 
 def whole_list(
-    known: Calibration, balance: shortform.Balance = "none", direction: Floats | None = None
+    known: Calibration, balance: information.Balance = "none", direction: Floats | None = None
 ) -> list[int]:
-    group, share = shortform.shares(known.benchmark_of(), balance)
+    group, share = information.shares(known.benchmark_of(), balance)
     return [
-        place for place, _ in shortform.greedy(shortform.bank_of(items_of(known)), group, share, direction)
+        place
+        for place, _ in information.greedy(information.bank_of(items_of(known)), group, share, direction)
     ]
 
 
 def test_the_information_of_a_2pl_item_is_the_known_one() -> None:
     """Birnbaum (1968): a^2 P (1 - P), largest a^2 / 4 where d = -a theta; w is that without a^2."""
     known = one_ability(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
-    bank = shortform.bank_of(items_of(known))
-    points = np.polynomial.hermite_e.hermegauss(shortform.PER_DIMENSION[1])[0]
+    bank = information.bank_of(items_of(known))
+    points = np.polynomial.hermite_e.hermegauss(information.PER_DIMENSION[1])[0]
     p = 1 / (1 + np.exp(-(points[:, None] * [1.0, 2.0] + [0.0, 1.0])))
     assert np.allclose(bank.weight, p * (1 - p), atol=1e-6)
     assert bank.share.sum() == pytest.approx(1)
@@ -47,10 +48,10 @@ def test_the_information_of_a_2pl_item_is_the_known_one() -> None:
 def test_the_information_of_an_item_with_a_floor_is_the_known_one() -> None:
     """Birnbaum (1968) for the three-parameter model: a^2 (P - c)^2 (1 - P) / (P (1 - c)^2)."""
     known = replace(one_ability(np.array([1.3]), np.array([0.4])), floor=np.array([0.25]))
-    points = np.polynomial.hermite_e.hermegauss(shortform.PER_DIMENSION[1])[0]
+    points = np.polynomial.hermite_e.hermegauss(information.PER_DIMENSION[1])[0]
     p = 0.25 + 0.75 / (1 + np.exp(-(1.3 * points + 0.4)))
     exact = (p - 0.25) ** 2 * (1 - p) / (p * 0.75**2)
-    assert np.allclose(shortform.bank_of(items_of(known)).weight[:, 0], exact, rtol=1e-4)
+    assert np.allclose(information.bank_of(items_of(known)).weight[:, 0], exact, rtol=1e-4)
 
 
 def test_an_item_that_may_be_luck_comes_after_one_that_is_known() -> None:
@@ -61,7 +62,7 @@ def test_an_item_that_may_be_luck_comes_after_one_that_is_known() -> None:
     assert whole_list(known) == [1, 0]
 
 
-def determinant(bank: shortform.Bank, places: tuple[int, ...]) -> float:
+def determinant(bank: information.Bank, places: tuple[int, ...]) -> float:
     at = list(places)
     information = np.eye(bank.a.shape[1]) + np.einsum(
         "qj,jk,jl->qkl", bank.weight[:, at], bank.a[at], bank.a[at]
@@ -73,7 +74,7 @@ def determinant(bank: shortform.Bank, places: tuple[int, ...]) -> float:
 def test_greedy_lists_are_all_but_the_best_of_all_lists(seed: int) -> None:
     """The first item is the best there is; lists of four reach far more than the guaranteed 1 - 1/e of the best of all."""
     known = calibration_of(11, seed=seed, error=0.2, floor=0.25)
-    bank = shortform.bank_of(items_of(known))
+    bank = information.bank_of(items_of(known))
     chosen = whole_list(known)
     for size in (1, 4):
         best = max(determinant(bank, places) for places in combinations(range(11), size))
@@ -85,9 +86,9 @@ def test_greedy_lists_are_all_but_the_best_of_all_lists(seed: int) -> None:
 
 def test_the_inverses_that_are_kept_up_to_date_are_the_inverses() -> None:
     known = calibration_of(30, seed=4, error=0.3)
-    bank = shortform.bank_of(items_of(known))
-    group, share = shortform.shares(known.benchmark_of(), "none")
-    found = list(islice(shortform.greedy(bank, group, share), 12))
+    bank = information.bank_of(items_of(known))
+    group, share = information.shares(known.benchmark_of(), "none")
+    found = list(islice(information.greedy(bank, group, share), 12))
     chosen, inverse = [place for place, _ in found], found[-1][1]
     a = bank.a[chosen]
     exact = np.linalg.inv(np.eye(2) + np.einsum("qj,jk,jl->qkl", bank.weight[:, chosen], a, a))
@@ -102,21 +103,21 @@ def test_one_ability_is_measured_by_its_own_items() -> None:
     along = np.where(first[:, None], [1.2, 0.05], [0.05, 1.2])
     known = replace(known, a=along, d=np.zeros(40), T=np.eye(2))
     for k in range(2):
-        form = shortform.build(known, size=15, ability=k + 1, balance="none")
+        form = listing.build(known, size=15, ability=k + 1, balance="none")
         assert (first[form.places] == (k == 0)).all()
         assert form.standard_errors[-1, k] < 0.65 < form.standard_errors[-1, 1 - k]
     assert np.array_equal(
-        shortform.build(known, size=15, ability="Reasoning", balance="none").places,
-        shortform.build(known, size=15, ability=1, balance="none").places,
+        listing.build(known, size=15, ability="Reasoning", balance="none").places,
+        listing.build(known, size=15, ability=1, balance="none").places,
     )
 
 
 @pytest.mark.parametrize("balance", ["proportional", "equal"])
-def test_every_beginning_of_a_list_is_balanced(balance: shortform.Balance) -> None:
+def test_every_beginning_of_a_list_is_balanced(balance: information.Balance) -> None:
     known = calibration_of(120, seed=6)
     names = np.random.default_rng(7).choice(["a", "b", "c", "d"], size=120, p=[0.5, 0.25, 0.15, 0.1])
     known = replace(known, item_table=known.item_table.assign(benchmark=names))
-    group, share = shortform.shares(known.benchmark_of(), balance)
+    group, share = information.shares(known.benchmark_of(), balance)
     assert share.sum() == pytest.approx(1)
     chosen = group[whole_list(known, balance)[:40]]
     for size in range(1, 41):
@@ -137,7 +138,7 @@ def test_without_balance_a_poor_benchmark_may_be_left_out() -> None:
 def test_standard_errors_fall_and_are_those_of_simulated_models() -> None:
     """The last one is the root of the mean posterior variance of models who answer just the list."""
     known = calibration_of(150, seed=9, error=0.3, floor=0.25)
-    form = shortform.build(known, size=60)
+    form = listing.build(known, size=60)
     assert (np.diff(np.vstack([form.start, form.standard_errors]), axis=0) < 1e-12).all()
     assert form.start == pytest.approx(np.ones(2), abs=1e-6)
     theta = np.random.default_rng(10).normal(size=(2000, 2))
@@ -152,10 +153,10 @@ def test_standard_errors_fall_and_are_those_of_simulated_models() -> None:
 
 def test_a_list_ends_where_it_is_precise_enough() -> None:
     known = calibration_of(150, seed=12)
-    form = shortform.build(known, standard_error=0.5)
+    form = listing.build(known, standard_error=0.5)
     assert (form.standard_errors[-1] <= 0.5).all()
     assert (form.standard_errors[-2] > 0.5).any()
-    capped = shortform.build(known, size=3, standard_error=0.5)
+    capped = listing.build(known, size=3, standard_error=0.5)
     assert np.array_equal(capped.places, form.places[:3])
 
 
@@ -169,15 +170,15 @@ def test_what_cannot_be_had_is_refused() -> None:
         ({"size": 3, "ability": 3}, '1 ("reasoning")'),
     ):
         with pytest.raises(InputError) as caught:
-            shortform.build(known, **options)  # type: ignore[arg-type]
+            listing.build(known, **options)  # type: ignore[arg-type]
         assert word in str(caught.value)
 
 
 def test_the_files_say_what_to_run_and_how_it_was_chosen(tmp_path: Path) -> None:
     known = calibration_of(30, seed=14, bare=5)
     options = {"size": 6, "standard_error": None, "ability": "all", "balance": "equal"}
-    form = shortform.build(known, size=6, balance="equal")
-    shortform.write(form, known, options, tmp_path)
+    form = listing.build(known, size=6, balance="equal")
+    listing.write(form, known, options, tmp_path)
     table = pd.read_csv(tmp_path / "shortform.csv")
     assert table["rank"].tolist() == [1, 2, 3, 4, 5, 6]
     assert table["question_id"].tolist() == [known.items[place] for place in form.places]

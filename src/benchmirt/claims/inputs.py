@@ -499,7 +499,7 @@ class Results:
 
     @cached_property
     def _published_names(self) -> tuple[list[str | None], list[float]]:
-        from scipy.optimize import linear_sum_assignment
+        from benchmirt.dimensions.labels import follow_categories
 
         fit = self.consensus("published")
         if fit.failed:
@@ -519,16 +519,7 @@ class Results:
             rows.setdefault(str(category), []).append(
                 np.array([np.corrcoef(theta[ran, k], score[ran])[0, 1] for k in range(fit.dims)])
             )
-        names: list[str | None] = [None] * fit.dims
-        signs = [1.0] * fit.dims
-        if rows:
-            categories = list(rows)
-            strength = np.nan_to_num(np.array([np.abs(rows[one]).mean(axis=0) for one in categories]))
-            for row, column in zip(*linear_sum_assignment(-strength), strict=True):
-                names[column] = categories[row]
-                total = float(np.mean([r[column] for r in rows[categories[row]]]))
-                signs[column] = -1.0 if total < 0 else 1.0
-        return names, signs
+        return follow_categories(rows, fit.dims)
 
 
 def _sign(entry: dict[str, Any]) -> float:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from benchmirt.config import Study
 
 __all__ = [
+    "FORMS",
     "ITEM_COLUMNS",
     "KINDS",
+    "SCOPES",
     "STATISTICS",
     "TABULAR",
     "Claim",
@@ -102,10 +104,22 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
         "count_within": Statistic("count", ("published", "within", "at_least")),
         "sign_flips": Statistic("count", ("published", "above", "at_most")),
     },
+    "shortform": {
+        "kept": Statistic("share", ("share", "within", *_REGION), ("form", "scope")),
+        "advantage": Statistic("", ("share", *_REGION), ("form",)),
+        "larger": Statistic("share", ("share", *_REGION), ("form", "scope")),
+        "weakening": Statistic("", ("ability", "share", *_REGION)),
+    },
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
 
 KINDS = tuple(STATISTICS)
+
+FORMS = ("information", "filter")
+"""How the items of a short form are chosen: by what they tell about all abilities, or by the published filter."""
+
+SCOPES = ("benchmark", "category", "all")
+"""Within what the published filter bins items."""
 
 TABULAR = ("count_within", "sign_flips")
 """Statistics that compare a whole table of published figures."""
@@ -165,6 +179,9 @@ class Part:
     above: float | None = None
     at_least: int | None = None
     at_most: int | None = None
+    form: str = FORMS[0]
+    share: float | None = None
+    scope: str = SCOPES[0]
 
 
 @dataclass(frozen=True)
@@ -360,6 +377,13 @@ class _Reader:
                 made[key] = size
             elif key in ("expected", "at_least", "at_most"):
                 made[key] = self.whole(entry, at, 0)
+            elif key in ("form", "scope"):
+                made[key] = self.choice(entry, FORMS if key == "form" else SCOPES, at)
+            elif key == "share":
+                part = self.number(entry, at, "a number above 0 and at most 1")
+                if part is not None and not 0 < part <= 1:
+                    self.tell("", at, found=f"{part:g}", expected="a number above 0 and at most 1")
+                made[key] = part
             elif key == "dimension":
                 made[key] = self.whole(entry, at, 1)
         if given.get("against") is not None and given.get("against") == given.get("ability"):
@@ -579,6 +603,11 @@ _INPUTS = {
     "direction": _FITTED,
     "contrast": _FITTED,
     "correlation": (*_FITTED, "dimensions/leave_one_out.nc"),
+    "shortform": (
+        *(file for file in _FITTED if file != "dimensions/bootstrap.nc"),
+        *(f"shortforms/{table}.csv" for table in ("published_filter", "curve", "correlations", "weakening")),
+        "shortforms/summary.json",
+    ),
 }
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from benchmirt.dimensions.families import LeaveOneOut
     from benchmirt.matrix import ResponseData
 
-__all__ = ["Labels", "build", "orientation", "read", "write"]
+__all__ = ["Labels", "build", "follow_categories", "orientation", "read", "write"]
 
 Floats = NDArray[np.float64]
 
@@ -261,6 +261,36 @@ def _percentiles(values: Floats, level: float) -> tuple[float | None, float | No
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def follow_categories(
+    correlations: Mapping[str, Sequence[Floats]], abilities: int
+) -> tuple[list[str | None], list[float]]:
+    """Pair abilities with categories by their correlations alone, without asking whether the evidence supports a name.
+
+    Parameters
+    ----------
+    correlations
+        For each category the correlations of its benchmarks' means with the abilities, each (abilities,).
+    abilities
+        Number of abilities.
+
+    Returns
+    -------
+    tuple of lists
+        The category of each ability, all assigned together by the mean absolute correlation, or None; and the sign of the
+        mean correlation with it, 1 without one.
+    """
+    names: list[str | None] = [None] * abilities
+    signs = [1.0] * abilities
+    if correlations:
+        categories = list(correlations)
+        strength = np.nan_to_num(np.array([np.abs(correlations[one]).mean(axis=0) for one in categories]))
+        for row, column in zip(*linear_sum_assignment(-strength), strict=True):
+            names[column] = categories[row]
+            total = float(np.mean([r[column] for r in correlations[categories[row]]]))
+            signs[column] = -1.0 if total < 0 else 1.0
+    return names, signs
 
 
 def write(labels: Labels, path: str | Path) -> None:

@@ -20,6 +20,7 @@ STABILITY = (
     "dimensions/stability_null.csv",
 )
 REPRODUCIBILITY = "dimensions/reproducibility.csv"
+SHORTFORMS = tuple(f"shortforms/{table}.csv" for table in ("curve", "correlations", "weakening"))
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ _BY_KIND: dict[str, tuple[str, ...]] = {
     "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
     "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
     "correlation": (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
+    "shortform": (*SHORTFORMS, LABELS, CONSENSUS),
 }
 
 _CLAIM = "claim_"

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from benchmirt.figures import agreement, items, number, plane, steadiness, verdicts, words
+from benchmirt.figures import agreement, items, number, plane, shortforms, steadiness, verdicts, words
 from benchmirt.figures.abilities import lineage_legend, lineages
 from benchmirt.figures.store import Abilities, discriminations, oriented_models, selected, was_fitted
 from benchmirt.figures.style import (
@@ -493,3 +493,50 @@ def _panels(record: Mapping[str, Any], table: pd.DataFrame, dims: int) -> list[t
                     if panel not in found:
                         found.append(panel)
     return found[:4]
+
+
+# ------------------------------------------------------------------ short forms
+
+
+@styled
+def shortform(
+    record: Mapping[str, Any],
+    curve: pd.DataFrame,
+    pairs: pd.DataFrame,
+    weakening: pd.DataFrame,
+    naming: Abilities,
+) -> Figure:
+    """Draw what short forms keep, benchmark by benchmark, or what a set loses with its sharpest items; above the intervals.
+
+    Parameters
+    ----------
+    record
+        The claim's record; kind shortform.
+    curve, pairs, weakening
+        ``curve.csv``, ``correlations.csv`` and ``weakening.csv``.
+    naming
+        Names of the abilities.
+    """
+    if sentence := nothing(record):
+        return message(sentence)
+    first = _parts(record)[0]
+    share, form = float(first["share"]), str(first.get("form") or "")
+    asked = {str(part.get("statistic")) for part in _parts(record)}
+    if "weakening" in asked:
+        place = int(first.get("ability") or 1)
+        rows = weakening[(weakening["way"] == "cross-fitted") & (weakening["ability"] == place)]
+        if rows.empty:
+            return verdicts.parts(record)
+        return _stack(
+            record,
+            COLUMN,
+            2.35,
+            lambda figure: shortforms.weakened(figure, rows, share, naming.labels[place - 1]),
+        )
+    if curve.empty:
+        return verdicts.parts(record)
+    if asked == {"larger"}:
+        rows = pairs[(pairs["form"] == form) & np.isclose(pairs["share"], share)]
+        height = 0.75 + 0.16 * rows["benchmark"].nunique()
+        return _stack(record, 5.4, height, lambda figure: shortforms.compared(figure, rows, naming))
+    return _stack(record, 5.4, 2.5, lambda figure: shortforms.curves(figure, curve, share, naming))

@@ -140,6 +140,9 @@ def _of_claim(results: Path, record: dict[str, Any]) -> Figure:
     if kind == "correlation":
         left_out = store.read_dataset(results / catalogue.LEAVE_ONE_OUT)
         return claim.correlation(record, _models(results), left_out, store.read_abilities(results))
+    if kind == "shortform":
+        curve, pairs, weakening = (store.read_csv(results / path) for path in catalogue.SHORTFORMS)
+        return claim.shortform(record, curve, pairs, weakening, store.read_abilities(results))
     return verdicts.parts(record)
 
 

@@ -94,6 +94,10 @@ _KINDS: dict[str, str] = {
         "Benchmark average against ability, one mark per model; the benchmark’s own answers have no part in the ability "
         "where the axis says so. Below: the claim’s own numbers with the region in which the claim is true."
     ),
+    "shortform": (
+        "What fewer questions lose, judged on models of lineages that had no part in choosing the questions. Bands: 95 % of "
+        "random choices of as many questions. Below: the claim’s own numbers with the region in which the claim is true."
+    ),
 }
 
 

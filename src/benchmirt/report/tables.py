@@ -177,6 +177,43 @@ def cells(record: Mapping[str, Any]) -> list[dict[str, str]]:
     return rows
 
 
+def pairs(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of a claim about short forms: correlations of all items and of the form, by benchmark and ability."""
+    return [
+        {
+            "benchmark": str(pair["benchmark"]),
+            "ability": str(pair["ability"]),
+            "items": words.count(pair["items"]),
+            "kept": words.number(pair["kept"], 1),
+            "full": words.number(pair["r_full"]),
+            "form": words.number(pair["r_form"]),
+            "difference": words.number(pair["difference"]),
+            "interval": words.interval(pair["interval"]),
+        }
+        for part in (record.get("corrected") or {}).get("parts") or []
+        for pair in part.get("pairs") or []
+    ]
+
+
+def filtered(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return what the published filter really keeps, a row per scope and cut, from a claim about short forms."""
+    parts = (record.get("corrected") or {}).get("parts") or [{}]
+    return [
+        {
+            "scope": {"all": "all questions", "category": "each category"}.get(
+                row["scope"], "each benchmark"
+            ),
+            "share": words.share(1.0 - row["cut"]),
+            "nominal": words.count(row["nominal"]),
+            "kept": words.count(row["kept"]),
+            "real": words.share(row["kept"] / row["items"]) if row["items"] else words.NOTHING,
+            "most": words.share(row["most"]),
+            "vanished": words.listing(row["vanished"]) or words.NOTHING,
+        }
+        for row in parts[0].get("filter") or []
+    ]
+
+
 def command(found: Findings, path: str) -> str:
     """Return the command that makes a result again, in the study's own configuration."""
     words = ["snakemake", "--cores", "all", f"{found.shown_results}/{path}"]

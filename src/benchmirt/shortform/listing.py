@@ -1,71 +1,30 @@
-"""Which questions to run: short lists of items that tell most about the abilities.
+"""The list of items to run where not all can be: the most telling first, up to a number or a precision.
 
-Given the answers, the posterior covariance of the abilities is about the inverse of
-
-    M(theta) = I + sum_j w_j(theta) a_j a_j',   w_j = slope^2 / (P_j (1 - P_j))
-
-that is, of the prior's information and that of the items (Segall 1996, *Psychometrika* 61, 331-354). P_j holds the
-item's own uncertainty (:mod:`benchmirt.ability.response`), so that a discrimination that may be luck counts for less
-(van der Linden and Glas 2000, *Applied Measurement in Education* 13, 35-53). A list serves a population of models, not
-one: criteria are means over N(0, I), the spread of the study's models, by Gauss-Hermite quadrature.
-
-- All abilities: the mean of log det M is to be large (D-optimality). It is submodular, so that adding the best item
-  each time reaches at least 1 - 1/e of the best gain of any list so long (Nemhauser, Wolsey and Fisher 1978,
-  *Mathematical Programming* 14, 265-294).
-- One ability t: the mean of t' inv(M) t, its expected posterior variance, is to be small (c-optimality), item by item
-  as well.
-
-Content balance: the next item comes from the benchmark that is furthest behind its share (Kingsbury and Zara 1989,
-*Applied Measurement in Education* 2, 359-375), so that every beginning of the list is balanced, and no benchmark is
-ever a whole item ahead of its share.
+What items tell, and how the next one is chosen: :mod:`benchmirt.shortform.information`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt import provenance
 from benchmirt.ability.calibration import Calibration
-from benchmirt.ability.posterior import nodes
-from benchmirt.ability.response import Items, items_of, response
+from benchmirt.ability.response import items_of
 from benchmirt.errors import InputError
 from benchmirt.files import write_csv, write_json
+from benchmirt.shortform.information import Balance, bank_of, greedy, shares
 
-__all__ = ["Balance", "Bank", "ShortForm", "bank_of", "build", "greedy", "shares", "write"]
+__all__ = ["ShortForm", "build", "write"]
 
 Floats = NDArray[np.float64]
-Balance = Literal["proportional", "equal", "none"]
 _log = logging.getLogger(__name__)
-
-PER_DIMENSION = {1: 21, 2: 7}  # quadrature points of the population; 3 beyond
-
-
-@dataclass(frozen=True)
-class Bank:
-    """What items tell over a population of abilities.
-
-    Attributes
-    ----------
-    a
-        Discriminations, shape (J, K).
-    weight
-        w_j at each point of the population, shape (Q, J).
-    share
-        Weights of the points, shape (Q,), which sum to 1.
-    """
-
-    a: Floats
-    weight: Floats
-    share: Floats
 
 
 @dataclass(frozen=True)
@@ -85,76 +44,6 @@ class ShortForm:
     places: NDArray[np.intp]
     standard_errors: Floats
     start: Floats
-
-
-def bank_of(items: Items) -> Bank:
-    """Return the information of items over N(0, I)."""
-    points, share = nodes(items.dims, PER_DIMENSION.get(items.dims, 3))
-    expected = response(jnp.asarray(points, jnp.float32), items)
-    weight = np.asarray(expected.slope**2 / expected.variance, np.float64)
-    return Bank(np.asarray(items.a, np.float64), weight, share)
-
-
-def shares(benchmark: NDArray[np.str_], balance: Balance) -> tuple[NDArray[np.intp], Floats]:
-    """Return the group of each item (J,) and the share of a list that each group is to have (G,).
-
-    Parameters
-    ----------
-    benchmark
-        Benchmark of each item.
-    balance
-        ``proportional`` to the number of items, ``equal``, or ``none``: one group.
-    """
-    if balance == "none":
-        return np.zeros(len(benchmark), dtype=np.intp), np.ones(1)
-    names, group, count = np.unique(benchmark, return_inverse=True, return_counts=True)
-    share = count / count.sum() if balance == "proportional" else np.full(len(names), 1.0 / len(names))
-    return group.astype(np.intp), share
-
-
-def _furthest_behind(counts: Floats, share: Floats, left: Floats) -> NDArray[np.bool_]:
-    """Say which groups that have items left are furthest behind their share of a list that is one longer."""
-    behind = np.where(left > 0, share * (counts.sum() + 1) - counts, -np.inf)
-    return behind >= behind.max() - 1e-9
-
-
-def greedy(
-    bank: Bank, group: NDArray[np.intp], share: Floats, direction: Floats | None = None
-) -> Iterator[tuple[int, Floats]]:
-    """Yield the places of items, the most telling first, each with the inverses of M (Q, K, K) once it is in the list.
-
-    Parameters
-    ----------
-    bank
-        The items.
-    group, share
-        As from :func:`shares`.
-    direction
-        Unit vector of the one ability that matters (K,); None: all.
-    """
-    dims = bank.a.shape[1]
-    inverse = np.broadcast_to(np.eye(dims), (len(bank.share), dims, dims)).copy()
-    free = np.ones(len(bank.a), dtype=bool)
-    counts = np.zeros(len(share))
-    left = np.bincount(group, minlength=len(share)).astype(np.float64)
-    while free.any():
-        candidates = np.flatnonzero(free & _furthest_behind(counts, share, left)[group])
-        a, weight = bank.a[candidates], bank.weight[:, candidates]
-        spread = inverse @ a.T  # (Q, K, candidates)
-        quadratic = weight * np.einsum("qkj,jk->qj", spread, a)
-        if direction is None:
-            gain = bank.share @ np.log1p(quadratic)
-        else:
-            gain = bank.share @ (weight * np.einsum("qkj,k->qj", spread, direction) ** 2 / (1.0 + quadratic))
-        best = int(np.argmax(gain))
-        place = int(candidates[best])
-        column = spread[:, :, best]
-        factor = weight[:, best] / (1.0 + quadratic[:, best])
-        inverse -= factor[:, None, None] * column[:, :, None] * column[:, None, :]
-        free[place] = False
-        counts[group[place]] += 1
-        left[group[place]] -= 1
-        yield place, inverse
 
 
 def build(
