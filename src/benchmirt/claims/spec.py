@@ -33,6 +33,7 @@ __all__ = [
     "find_table",
     "inputs_of",
     "load",
+    "pairs_of",
     "read_table",
     "tables_of",
 ]
@@ -102,6 +103,12 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
         "count_within": Statistic("count", ("published", "within", "at_least")),
         "sign_flips": Statistic("count", ("published", "above", "at_most")),
     },
+    "pair": {"difference": Statistic("share", ("base", "changed", "ability", *_REGION), ("end",))},
+    "mix": {
+        "least_congruence": Statistic("congruence", _REGION),
+        "congruence": Statistic("congruence", ("category", "ability", *_REGION)),
+    },
+    "label": {"label_r": Statistic("r", ("ability", *_REGION), ("select", "except"))},
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
 
@@ -109,6 +116,8 @@ KINDS = tuple(STATISTICS)
 
 TABULAR = ("count_within", "sign_flips")
 """Statistics that compare a whole table of published figures."""
+ENDS = ("high", "low")
+"""Which end of the discriminations a set of items is taken from."""
 _CLAIM = ("id", "kind", "statement", "published", "needs_dimension", "needs", "parts", "why")
 _REQUIRED = ("id", "kind", "statement", "parts")
 _COMMON = ("name", "statistic", "published", "tolerance", "published_region")
@@ -140,6 +149,10 @@ class Part:
 
     Attributes
     ----------
+    base, changed, end
+        The two models of a pair, and the end of the discriminations from which their items are taken.
+    category
+        The only category of a mix of benchmarks.
     region
         Where the condition is true; None for counts, which are compared with `expected` or the manifest.
     published_region
@@ -165,6 +178,10 @@ class Part:
     above: float | None = None
     at_least: int | None = None
     at_most: int | None = None
+    base: str | None = None
+    changed: str | None = None
+    end: str = "high"
+    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -362,6 +379,12 @@ class _Reader:
                 made[key] = self.whole(entry, at, 0)
             elif key == "dimension":
                 made[key] = self.whole(entry, at, 1)
+            elif key in ("base", "changed", "category"):
+                made[key] = self.text(entry, at)
+            elif key == "end":
+                made[key] = self.choice(entry, ENDS, at) or ENDS[0]
+        if given.get("base") is not None and given.get("base") == given.get("changed"):
+            self.tell("a model is paired with itself", f"{where}.changed", found=_shown(given["changed"]))
         if given.get("against") is not None and given.get("against") == given.get("ability"):
             self.tell("an ability is set against itself", f"{where}.against", found=_shown(given["against"]))
         if "tolerance" in made and made["tolerance"] is None:
@@ -570,6 +593,7 @@ _FITTED = (
     "dimensions/published/consensus.nc",
     "dimensions/bootstrap.nc",
 )
+MIX_FILES = ("mix.csv", "mix_replicates.csv", "mix.json")
 _SMALL = ("matrix/honest/items.parquet", "matrix/honest/models.parquet", "dimensions/stability.json")
 _INPUTS = {
     "count": tuple(
@@ -580,6 +604,9 @@ _INPUTS = {
     "direction": _FITTED,
     "contrast": _FITTED,
     "correlation": (*_FITTED, "dimensions/leave_one_out.nc"),
+    "pair": (*(file for file in _FITTED if file != "dimensions/bootstrap.nc"), "pairs/refits.nc"),
+    "mix": (*_SMALL, "dimensions/labels.json", *(f"dimensions/{file}" for file in MIX_FILES)),
+    "label": _FITTED,
 }
 
 
@@ -608,7 +635,7 @@ def inputs_of(entry: Mapping[str, Any] | Claim, sources: Sequence[str] = ()) -> 
 
 
 def tables_of(entry: Mapping[str, Any] | Claim, study: Study) -> list[str]:
-    """Return the paths of the tables of facts that a claim names.
+    """Return the paths of the tables of facts that a claim names, and of the labels that it is judged by.
 
     Raises
     ------
@@ -617,4 +644,13 @@ def tables_of(entry: Mapping[str, Any] | Claim, study: Study) -> list[str]:
     """
     figures: Iterable[Part] = _as_claim(entry).parts
     names = [part.published.table for part in figures if isinstance(part.published, Figure)]
-    return [find_table(name, study).as_posix() for name in dict.fromkeys(names)]
+    tables = [find_table(name, study).as_posix() for name in dict.fromkeys(names)]
+    if _as_claim(entry).kind == "label" and study.claims["prompt_labels"]:
+        tables.append(study.resource(study.claims["prompt_labels"]).as_posix())
+    return tables
+
+
+def pairs_of(claims: Iterable[Claim]) -> list[tuple[str, str]]:
+    """Return the pairs of models (base, changed) that claims speak of, each once, in order."""
+    parts = [part for claim in claims for part in claim.parts]
+    return list(dict.fromkeys((part.base, part.changed) for part in parts if part.base and part.changed))

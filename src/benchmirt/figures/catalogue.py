@@ -125,6 +125,9 @@ _BY_KIND: dict[str, tuple[str, ...]] = {
     "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
     "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
     "correlation": (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
+    "pair": (),
+    "mix": (),
+    "label": (),
 }
 
 _CLAIM = "claim_"

@@ -23,6 +23,9 @@ _UNIT_OF_KIND = {
     "contrast": "degrees",
     "stability": "congruence",
     "dimensionality": "",
+    "pair": "share",
+    "mix": "congruence",
+    "label": "r",
 }
 
 
