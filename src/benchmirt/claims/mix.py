@@ -99,17 +99,11 @@ def _table(results: Results, cells: list[_Cell], intervals: list[Bounds]) -> dic
         (cell.category, cell.ability.index + 1): interval
         for cell, interval in zip(cells, intervals, strict=True)
     }
-    tested = {
-        (str(entry["category"]), int(one["dimension"])): one
-        for entry in results.mixes.alone
-        for one in entry["dimensions"]
-    }
     names = {cell.ability.index + 1: cell.ability.name for cell in cells}
     rows = []
     for row in results.mixes.table.to_dict("records"):
         at = (str(row["category"]), int(row["ability"]))
         interval = ends.get(at) if row["mix"] == "only" else None
-        kept = tested.get(at, {}) if row["mix"] == "only" else {}
         low, high = interval or (None, None)
         rows.append(
             {
@@ -124,8 +118,6 @@ def _table(results: Results, cells: list[_Cell], intervals: list[Bounds]) -> dic
                 "low": low,
                 "high": high,
                 "ability_r": float(row["ability_r"]),
-                "dimension_passes": kept.get("passes"),
-                "dimension_why": kept.get("why"),
             }
         )
     return {
@@ -143,6 +135,16 @@ def _table(results: Results, cells: list[_Cell], intervals: list[Bounds]) -> dic
         ],
         "rows": rows,
     }
+
+
+def _failing(results: Results) -> list[str]:
+    """Say which dimensions do not pass in a category alone, and why."""
+    return [
+        f"dimension {one['dimension']} does not pass in {entry['category']} alone ({one['why']})"
+        for entry in results.mixes.alone
+        for one in entry["dimensions"]
+        if one["passes"] is False
+    ]
 
 
 def named(mix: str, category: str, benchmark: str) -> str:
@@ -199,7 +201,7 @@ def _part(part: Part, cells: list[_Cell], results: Results) -> PartResult:
         level=LEVEL,
         interval_kind=f"t interval on Fisher's z over {least.replicates.size} refits on resampled lineages "
         f"({degrees_of_freedom(codes):.1f} degrees of freedom{correction})",
-        note=f"the least is that of {told}" if len(chosen) > 1 else "",
+        note="; ".join([*([f"the least is that of {told}"] if len(chosen) > 1 else []), *_failing(results)]),
     )
 
 
@@ -216,6 +218,13 @@ def evaluate(claim: Claim, results: Results) -> list[PartResult]:
         ]
     parts = [_part(part, cells, results) for part in claim.parts]
     return [
-        replace(parts[0], extra={**parts[0].extra, "table": _table(results, cells, intervals)}),
+        replace(
+            parts[0],
+            extra={
+                **parts[0].extra,
+                "table": _table(results, cells, intervals),
+                "alone": list(results.mixes.alone),
+            },
+        ),
         *parts[1:],
     ]

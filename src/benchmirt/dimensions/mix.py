@@ -263,7 +263,7 @@ def _left_out(data: ResponseData, consensus: Consensus, left_out: LeaveOneOut) -
         found = Compared(
             consensus.dims,
             ident.congruence(loadings @ turn, consensus.a[kept] @ turn),
-            np.array(
+            np.nan_to_num(
                 [
                     weighted_correlation(left_out.theta[place][:, k], consensus.ability_theta[:, k])
                     for k in range(consensus.T.shape[1])

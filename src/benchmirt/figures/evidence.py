@@ -48,7 +48,7 @@ def pairs(figure: FigureBase, rows: Rows) -> None:
     found = list(dict.fromkeys((str(row["base"]), str(row["changed"])) for row in rows))[:MOST_PAIRS]
     sets = _sets(rows)
     panels = np.atleast_1d(figure.subplots(1, len(found), sharex=True, sharey=True))
-    titles = words.model_names([changed for _, changed in found], 30)
+    titles = words.model_names([changed for _, changed in found], min(30, 84 // len(found)))
     for axes, pair, title in zip(panels, found, titles, strict=True):
         axes.axvline(0, color="#BBBBBB", linewidth=0.7, zorder=0)
         for row in rows:
@@ -59,7 +59,7 @@ def pairs(figure: FigureBase, rows: Rows) -> None:
         axes.tick_params(axis="x", labelsize=6.3)
         axes.xaxis.set_major_formatter(lambda value, _: words.number(value, 1))
         axes.set_ylim(len(sets) - 0.4, -0.6)
-        axes.set_xlabel("difference of the shares passed", fontsize=6.6)
+        axes.set_xlabel("difference of the shares passed", fontsize=6.6 if len(found) < MOST_PAIRS else 5.6)
     names = [f"discriminate {words.shorten(ability, 16)} {_ENDS[end]}" for ability, end in sets]
     panels[0].set_yticks(range(len(sets)), [printable(name) for name in names], fontsize=6.5)
     figure.legend(
