@@ -183,7 +183,7 @@ class _Family:
                 row |= asdict(self.tests[key][1]) | {"p_holm": self.p[key]}
             if key in self.published:
                 row |= {f"published_{name}": value for name, value in asdict(self.published[key]).items()}
-            rows.append({name: _finite(value) for name, value in row.items()})
+            rows.append(row)
         return {
             "row": "test",
             "caption": "Every pair on the tenth of the items that discriminates each ability most (high) and least "
@@ -204,11 +204,6 @@ class _Family:
             ],
             "rows": rows,
         }
-
-
-def _finite(value: Any) -> Any:
-    """Return a value as it is; None for a number that is not finite."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _beside_zero(region: Region | None) -> int:
@@ -256,7 +251,7 @@ def _part(part: Part, family: _Family, results: Results) -> PartResult:
         chosen=chosen,
         ability=family.abilities[part.ability],
         level=LEVEL,
-        extra={"base": part.base, "changed": part.changed, "end": part.end, "p_holm": _finite(family.p[key])},
+        extra={"base": part.base, "changed": part.changed, "end": part.end, "p_holm": family.p[key]},
     )
     if not np.isfinite([paired.low, paired.high]).all():
         return result.block(Unavailable(paired.kind))

@@ -321,12 +321,13 @@ def alone(
     result = stability.run(
         data, whole, splits=splits, replicates=replicates, null_splits=1, checkpoint=checkpoint
     )
+    trial = result.p_needed > stability.P_NEEDED
     for entry in result.summary():
         here = told[int(entry["dimension"]) - 1]
         if here["passes"] is None:
             here |= {
-                "passes": entry["passes"],
-                "why": f"p = {entry['p_congruence']:.3g} for loadings and {entry['p_ability_r']:.3g} for abilities",
+                "passes": None if trial else entry["passes"],
+                "why": f"{'a trial, ' if trial else ''}p = {entry['p_congruence']:.3g} for loadings and {entry['p_ability_r']:.3g} for abilities",
                 "congruence": entry["congruence_mean"],
                 "ability_r": entry["ability_r_mean"],
             }
