@@ -181,7 +181,7 @@ def test_an_ability_that_a_category_lacks_is_found(tmp_path: Path) -> None:
     # Student's interval on Fisher's scale, twice the spread, corrected for four of them
     from benchmirt.claims.inputs import Results
 
-    freedom = degrees_of_freedom(Results(tmp_path, study_of([_entry()])).lineage())
+    freedom = min(19, degrees_of_freedom(Results(tmp_path, study_of([_entry()])).lineage()))
     half = stats.t.ppf(1 - 0.05 / 4 / 2, freedom) * 2 * 0.05
     assert corrected["interval"] == pytest.approx(np.tanh(np.arctanh(0.2) + half * np.array([-1, 1])))
 
@@ -194,6 +194,13 @@ def test_verdicts_follow_the_least_congruence(tmp_path: Path, least: float, verd
     cells = {key: max(value, 0.97) if key != ("reasoning", 2) else value for key, value in cells.items()}
     told = judge.evaluate("M1", _planted(tmp_path, cells), study_of([_entry()]))
     assert told["corrected"]["verdict"] == verdict, told["corrected"]["why"]
+
+
+def test_few_refits_have_few_degrees_of_freedom(tmp_path: Path) -> None:
+    told = judge.evaluate("M1", _planted(tmp_path, CELLS, count=10), study_of([_entry()]))
+    half = stats.t.ppf(1 - 0.05 / 4 / 2, 9) * 2 * 0.05
+    assert told["corrected"]["interval"] == pytest.approx(np.tanh(np.arctanh(0.2) + half * np.array([-1, 1])))
+    assert "(9.0 degrees of freedom" in told["corrected"]["interval_kind"]
 
 
 def test_one_ability_in_one_category_has_no_correction(tmp_path: Path) -> None:
@@ -212,9 +219,9 @@ def test_a_single_category_and_too_few_refits_cannot_test(tmp_path: Path) -> Non
     told = judge.evaluate("M1", _planted(tmp_path / "a", {}), study_of([_entry()]))
     assert told["corrected"]["verdict"] == "cannot test"
     assert "two categories" in told["corrected"]["why"]
-    told = judge.evaluate("M1", _planted(tmp_path / "b", CELLS, count=10), study_of([_entry()]))
+    told = judge.evaluate("M1", _planted(tmp_path / "b", CELLS, count=9), study_of([_entry()]))
     assert told["corrected"]["verdict"] == "cannot test"
-    assert "20 are needed" in told["corrected"]["why"]
+    assert "10 are needed" in told["corrected"]["why"]
 
 
 def test_without_a_second_dimension_nothing_depends_on_anything(tmp_path: Path) -> None:

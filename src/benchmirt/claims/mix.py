@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from benchmirt.claims.inputs import Ability, Results, Unavailable
 from benchmirt.claims.intervals import LEVEL, degrees_of_freedom, student_factor
@@ -28,7 +30,7 @@ METHODS = {
     "corrected": "items of one category fitted alone: Tucker congruence with the solution of all items, on the items that "
     "both have, with lineages resampled",
 }
-MIN_REFITS = 20
+MIN_REFITS = 10
 _UNPUBLISHED = "the study states this limit without a figure"
 
 
@@ -43,13 +45,25 @@ class _Cell:
     ability_r: float
     replicates: np.ndarray
 
-    def interval(self, factor: float, scale: float) -> Bounds:
-        """Return the interval on Fisher's scale, so many stretched standard errors to either side."""
+    def interval(self, lineage: NDArray[np.int64], scale: float, level: float = LEVEL) -> Bounds:
+        """Return Student's interval on Fisher's scale, with the fewer degrees of freedom of lineages and refits.
+
+        Parameters
+        ----------
+        lineage
+            Lineage of each model, shape (n,).
+        scale
+            By how much deviations of the refits are to be stretched.
+        level
+            Of the interval.
+        """
         if self.replicates.size < MIN_REFITS:
             raise Unavailable(
                 f"only {self.replicates.size} refits of {self.category} on resampled lineages are usable, "
                 f"{MIN_REFITS} are needed"
             )
+        of_refits = float(stdtrit(self.replicates.size - 1, (1 + level) / 2))
+        factor = max(student_factor(lineage, level), of_refits)
         half = factor * scale * float(_fisher(self.replicates).std(ddof=1))
         center = float(_fisher(np.array(self.congruence)))
         return float(np.tanh(center - half)), float(np.tanh(center + half))
@@ -188,8 +202,8 @@ def _part(part: Part, cells: list[_Cell], results: Results) -> PartResult:
             extra={"mix": f"{least.category} alone", "found": least.ability.name},
         )
         codes = results.lineage()
-        factor = student_factor(codes, 1 - (1 - LEVEL) / len(chosen))
-        ends = [cell.interval(factor, results.mixes.scale) for cell in chosen]
+        level = 1 - (1 - LEVEL) / len(chosen)
+        ends = [cell.interval(codes, results.mixes.scale, level) for cell in chosen]
     except Unavailable as reason:
         return result.block(reason)
     low, high = (min(end[side] for end in ends) for side in (0, 1))
@@ -200,7 +214,7 @@ def _part(part: Part, cells: list[_Cell], results: Results) -> PartResult:
         interval=(low, high),
         level=LEVEL,
         interval_kind=f"t interval on Fisher's z over {least.replicates.size} refits on resampled lineages "
-        f"({degrees_of_freedom(codes):.1f} degrees of freedom{correction})",
+        f"({min(degrees_of_freedom(codes), least.replicates.size - 1):.1f} degrees of freedom{correction})",
         note="; ".join([*([f"the least is that of {told}"] if len(chosen) > 1 else []), *_failing(results)]),
     )
 
@@ -209,8 +223,7 @@ def evaluate(claim: Claim, results: Results) -> list[PartResult]:
     """Judge the parts of a claim on mixes of benchmarks."""
     try:
         cells = _cells(results)
-        factor = student_factor(results.lineage())
-        intervals = [cell.interval(factor, results.mixes.scale) for cell in cells]
+        intervals = [cell.interval(results.lineage(), results.mixes.scale) for cell in cells]
     except Unavailable as reason:
         return [
             PartResult(part=part, blocked=reason, as_published_why=_UNPUBLISHED, compares=False)

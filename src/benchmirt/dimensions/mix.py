@@ -342,7 +342,7 @@ def run(
     left_out: LeaveOneOut,
     bootstrap: Bootstrap,
     *,
-    replicates: int = 20,
+    replicates: int = 12,
     null_replicates: int = 0,
     splits: int = 50,
     sweeps: int = 100,
