@@ -325,9 +325,12 @@ def alone(
     for entry in result.summary():
         here = told[int(entry["dimension"]) - 1]
         if here["passes"] is None:
+            tails = (
+                f"p = {entry['p_congruence']:.3g} for loadings and {entry['p_ability_r']:.3g} for abilities"
+            )
             here |= {
                 "passes": None if trial else entry["passes"],
-                "why": f"{'a trial, ' if trial else ''}p = {entry['p_congruence']:.3g} for loadings and {entry['p_ability_r']:.3g} for abilities",
+                "why": f"a trial, {tails}" if trial else tails,
                 "congruence": entry["congruence_mean"],
                 "ability_r": entry["ability_r_mean"],
             }
