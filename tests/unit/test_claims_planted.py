@@ -65,6 +65,9 @@ def test_planted_verdicts_come_out(base: dict[str, str]) -> None:
         "C12": "reproduced",
         "C13": "reproduced",
         "C14": "inconclusive",  # planted at .5, the border
+        "C19": "cannot test",  # the fixture's models have other names
+        "C20": "reproduced",
+        "C22": "cannot test",  # no prompt is labelled
     }
 
 
@@ -95,7 +98,7 @@ def test_flipping_a_subset_flips_its_verdict_and_no_other(
     assert all(found[name] == "not reproduced" for name in hit)
 
 
-RESTS_ON_TWO = ("C3", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14")
+RESTS_ON_TWO = ("C3", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14", "C20")
 
 
 def _fail_second(folder: Path, passes: bool | None = False, **edits: Any) -> None:
