@@ -349,6 +349,17 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
         folder / "dimensions" / "labels.json",
     )
     _write_mixes(folder / "dimensions", world)
+    _nc(
+        folder / "pairs" / "refits.nc",
+        xr.Dataset(
+            {
+                "a": (("pair", "item", "ability"), np.empty((0, len(items), 2))),
+                "converged": (("pair",), np.empty(0, dtype=np.int8)),
+            },
+            coords={"item": items["question_id"].to_numpy().astype(str)},
+            attrs={"pairs": "[]"},
+        ),
+    )
     stability = _stability(world) | world.edits.get("stability", {})
     write_json(stability, folder / "dimensions" / "stability.json")
     held_out, eigen = world.chosen

@@ -749,7 +749,9 @@ def test_a_table_with_an_absent_benchmark_is_not_counted_over_the_rest(tmp_path:
 
 def test_records_have_one_shape_and_their_tables_agree(planted: Path, tmp_path: Path) -> None:
     study = study_of()
-    records = [claims.evaluate(name, planted, study) for name in claims.load(study)]
+    # the fixture has neither pairs of models nor labels; these kinds have tests of their own
+    judged = [name for name, claim in claims.load(study).items() if claim.kind not in ("pair", "label")]
+    records = [claims.evaluate(name, planted, study) for name in judged]
     for record in records:
         name = record["claim"]
         claims.write(record, tmp_path / f"{name}.json", tmp_path / f"{name}.csv")
