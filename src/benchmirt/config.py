@@ -841,6 +841,10 @@ def _check_meaning(
                 found=f"min_mean {bounds['min_mean']} and max_mean {bounds['max_mean']}",
                 expected="min_mean below max_mean",
             )
+    labels = raw["claims"]["prompt_labels"]
+    if labels:
+        where = "claims.prompt_labels"
+        yield from _unreadable(labels, _resource(labels, base, root), "file", where, origin, check_files)
     yield from _check_afterwards(raw, base, root, origin, check_files)
     both = sorted(set(raw["models"]["include"]) & set(raw["models"]["exclude"]))
     if both:

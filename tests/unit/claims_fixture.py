@@ -266,6 +266,26 @@ def _shortforms(folder: Path, world: World, units: Sequence[str]) -> None:
     write_json({"folds": 5, "why_not": None}, folder / "shortforms" / "summary.json")
 
 
+def _write_mixes(home: Path, world: World) -> None:
+    """Write what fits of each category alone would give: no safety in the reasoning items, both in the others."""
+    rows, again = [], []
+    rng = _draw(world, "mixes")
+    for category, ability, phi in (
+        ("reasoning", 1, 0.97),
+        ("reasoning", 2, 0.2),
+        ("safety", 1, 0.95),
+        ("safety", 2, 0.99),
+    ):
+        rows.append(("only", category, "", 300, 2, ability, phi, phi, True))
+        z = np.arctanh(phi) + 0.05 * rng.normal(size=12)
+        again += [(category, r, ability, float(np.tanh(one)), 0.9, True) for r, one in enumerate(z)]
+    mix = ["mix", "category", "benchmark", "items", "dims", "ability", "congruence", "ability_r", "converged"]
+    write_csv(pd.DataFrame(rows, columns=mix), home / "mix.csv")
+    refits = ["category", "replicate", "ability", "congruence", "ability_r", "converged"]
+    write_csv(pd.DataFrame(again, columns=refits), home / "mix_replicates.csv")
+    write_json({"alone": [], "scale": 2.0}, home / "mix.json")
+
+
 def plant(folder: Path, world: World | None = None, responses: np.ndarray | None = None) -> Path:
     """Write a results folder; `responses` (J, N) replace the simulated ones."""
     world = world or World()
@@ -401,6 +421,18 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
             ],
         },
         folder / "dimensions" / "labels.json",
+    )
+    _write_mixes(folder / "dimensions", world)
+    _nc(
+        folder / "pairs" / "refits.nc",
+        xr.Dataset(
+            {
+                "a": (("pair", "item", "ability"), np.empty((0, len(items), 2))),
+                "converged": (("pair",), np.empty(0, dtype=np.int8)),
+            },
+            coords={"item": items["question_id"].to_numpy().astype(str)},
+            attrs={"pairs": "[]"},
+        ),
     )
     stability = _stability(world) | world.edits.get("stability", {})
     write_json(stability, folder / "dimensions" / "stability.json")

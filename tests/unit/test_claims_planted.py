@@ -67,7 +67,10 @@ def test_planted_verdicts_come_out(base: dict[str, str]) -> None:
         "C14": "inconclusive",  # planted at .5, the border
         "C15": "reproduced",
         "C16": "reproduced",
+        "C19": "cannot test",  # the fixture's models have other names
+        "C20": "reproduced",
         "C21": "reproduced",
+        "C22": "cannot test",  # no prompt is labelled
     }
 
 
@@ -98,7 +101,7 @@ def test_flipping_a_subset_flips_its_verdict_and_no_other(
     assert all(found[name] == "not reproduced" for name in hit)
 
 
-RESTS_ON_TWO = ("C3", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14", "C15", "C16", "C21")
+RESTS_ON_TWO = ("C3", *(f"C{number}" for number in (*range(6, 17), 20, 21)))
 
 
 def _fail_second(folder: Path, passes: bool | None = False, **edits: Any) -> None:
@@ -749,7 +752,9 @@ def test_a_table_with_an_absent_benchmark_is_not_counted_over_the_rest(tmp_path:
 
 def test_records_have_one_shape_and_their_tables_agree(planted: Path, tmp_path: Path) -> None:
     study = study_of()
-    records = [claims.evaluate(name, planted, study) for name in claims.load(study)]
+    # the fixture has neither pairs of models nor labels; these kinds have tests of their own
+    judged = [name for name, claim in claims.load(study).items() if claim.kind not in ("pair", "label")]
+    records = [claims.evaluate(name, planted, study) for name in judged]
     for record in records:
         name = record["claim"]
         claims.write(record, tmp_path / f"{name}.json", tmp_path / f"{name}.csv")

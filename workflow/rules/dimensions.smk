@@ -1,7 +1,7 @@
 """Dimensions: what the fits agree on, how far it can be trusted, and what it follows.
 
 in    <results>/fits/, <results>/matrix/
-out   <results>/dimensions/
+out   <results>/dimensions/, <results>/pairs/
 steps consensus        all seeds of a fit in one frame, with the rotation that is shown
       reproducibility  agreement over seeds on the same data (tests the optimiser)
       stability        agreement over disjoint halves of lineages and of items, against null data (tests the dimensions)
@@ -9,6 +9,8 @@ steps consensus        all seeds of a fit in one frame, with the rotation that i
       leave_one_out    abilities with one benchmark left out at a time
       bootstrap        refits on resampled lineages
       labels           which declared category each ability follows, and whether that is enough for a name
+      mix              refits to other mixes: one category alone, with one benchmark more; which mix creates which dimension
+      pairs            discriminations from calibrations without a pair of models that a claim compares
       item_model_statistics  one row per item and one per model: the identified numbers with intervals
 """
 
@@ -218,3 +220,57 @@ rule item_model_statistics:
         fingerprint=code_of("item_model_statistics"),
     script:
         "../../scripts/item_model_statistics.py"
+
+
+rule mix:
+    input:
+        matrix=matrix("honest"),
+        consensus="<results>/dimensions/corrected/consensus.nc",
+        leave_one_out="<results>/dimensions/leave_one_out.nc",
+        bootstrap="<results>/dimensions/bootstrap.nc",
+    output:
+        table="<results>/dimensions/mix.csv",
+        replicates="<results>/dimensions/mix_replicates.csv",
+        summary="<results>/dimensions/mix.json",
+    log:
+        "<logs>/mix.log",
+    benchmark:
+        "<benchmarks>/mix.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000, per_cell=400),
+    params:
+        asymptotes=STUDY.fits["asymptotes"],
+        options={
+            "null_replicates": STUDY.dimensions["mix_null_replicates"],
+            "splits": STUDY.dimensions["splits"],
+        },
+        fingerprint=code_of("mix"),
+    script:
+        "../../scripts/mix.py"
+
+
+rule pairs:
+    input:
+        matrix=matrix("honest"),
+        consensus="<results>/dimensions/corrected/consensus.nc",
+    output:
+        "<results>/pairs/refits.nc",
+    log:
+        "<logs>/pairs.log",
+    benchmark:
+        "<benchmarks>/pairs.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000, per_cell=400),
+    params:
+        asymptotes=STUDY.fits["asymptotes"],
+        pairs=claims.pairs_of(CLAIMS.values()),
+        options=ENGINES["em"],
+        fingerprint=code_of("pairs"),
+    script:
+        "../../scripts/pairs.py"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmirt.claims.judge import evaluate
     from benchmirt.claims.overview import table, write_table
     from benchmirt.claims.record import read, write
-    from benchmirt.claims.spec import KINDS, Claim, check, inputs_of, load, tables_of
+    from benchmirt.claims.spec import KINDS, Claim, check, inputs_of, load, pairs_of, tables_of
 
 _HOMES = {
     "evaluate": "judge",
@@ -27,6 +27,7 @@ _HOMES = {
     "check": "spec",
     "inputs_of": "spec",
     "load": "spec",
+    "pairs_of": "spec",
     "tables_of": "spec",
 }
 
@@ -37,6 +38,7 @@ __all__ = [
     "evaluate",
     "inputs_of",
     "load",
+    "pairs_of",
     "read",
     "table",
     "tables_of",

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from benchmirt.config import Study
 
-__all__ = ["Ability", "Bootstrap", "Consensus", "LeaveOneOut", "Results", "Unavailable"]
+__all__ = [
+    "Ability",
+    "Bootstrap",
+    "Consensus",
+    "LeaveOneOut",
+    "Mixes",
+    "Results",
+    "Unavailable",
+    "WithoutPairs",
+]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -108,6 +117,11 @@ class Consensus:
         """Number of dimensions."""
         return int(self.a.shape[1])
 
+    @property
+    def a_display(self) -> Floats:
+        """Display discriminations ``a inv(T)'``, shape (J, K)."""
+        return np.asarray(np.linalg.solve(self.T, self.a.T).T)
+
 
 @dataclass(frozen=True)
 class LeaveOneOut:
@@ -158,6 +172,46 @@ class Bootstrap:
     a: NDArray[np.float32]
     theta: Floats
     T: Floats
+    scale: float
+
+
+@dataclass(frozen=True)
+class WithoutPairs:
+    """Calibrations that a pair of models has no part in.
+
+    Attributes
+    ----------
+    pairs
+        Names of the two models of each of P pairs.
+    a
+        Display discriminations, in the order and with the signs of the consensus' abilities, shape (P, J, K).
+    usable
+        Whether the calibration can be used, shape (P,).
+    """
+
+    pairs: Sequence[tuple[str, str]]
+    items: pd.Index
+    a: Floats
+    usable: Mask
+
+
+@dataclass(frozen=True)
+class Mixes:
+    """Fits to other mixes of benchmarks.
+
+    Attributes
+    ----------
+    table, replicates
+        ``mix.csv`` and ``mix_replicates.csv``; see :mod:`benchmirt.dimensions.mix`.
+    alone
+        Per category what became of its dimensions when it stands alone.
+    scale
+        By how much deviations of replicates are to be stretched.
+    """
+
+    table: pd.DataFrame
+    replicates: pd.DataFrame
+    alone: Sequence[dict[str, Any]]
     scale: float
 
 
@@ -399,6 +453,28 @@ class Results:
     def _stretch(self, models: pd.Index, weights: Floats) -> float:
         """Return by how much deviations of refits must be stretched, from the weights (R, N) of their models."""
         return stretch(weights[:, order_of(models, self.models()["model"])], self.lineage())
+
+    @cached_property
+    def without_pairs(self) -> WithoutPairs:
+        """Calibrations without each pair of models."""
+        data = self._open("pairs/refits.nc")
+        return WithoutPairs(
+            pairs=[(base, changed) for base, changed in json.loads(data.attrs["pairs"])],
+            items=_names(data, "item"),
+            a=_array(data, "a", "pair", "item", "ability"),
+            usable=self._usable(data, "pair"),
+        )
+
+    @cached_property
+    def mixes(self) -> Mixes:
+        """Fits to other mixes of benchmarks."""
+        names = {"category": str, "benchmark": str}
+        table, replicates = (
+            pd.read_csv(self.path(f"dimensions/{name}.csv"), dtype=names, keep_default_na=False)
+            for name in ("mix", "mix_replicates")
+        )
+        more = read_json(self.path("dimensions/mix.json"))
+        return Mixes(table, replicates, more["alone"], float(more["scale"]))
 
     # -- published figures ----------------------------------------------------------------------------------
 

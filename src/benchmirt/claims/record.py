@@ -209,11 +209,14 @@ def flat(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a record's table.
 
     ``row`` says what a row is: ``part``, a ``cell`` of a table that a part compares, an ``angle`` of a
-    selection to one ability, or a ``direction`` (the mean discriminations of a selection, one column per
-    dimension).
+    selection to one ability, a ``direction`` (the mean discriminations of a selection, one column per
+    dimension), or what the kind's own table says (with columns of its own).
     """
     for part in record["corrected"]["parts"]:
         yield _row(record, part, "part")
+        table = part.get("table") or {"rows": ()}
+        for row in table["rows"]:
+            yield {"claim": record["claim"], "row": table["row"], **row}
         for cell in part.get("cells", ()):
             yield _row(
                 record,

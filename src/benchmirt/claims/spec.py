@@ -35,6 +35,7 @@ __all__ = [
     "find_table",
     "inputs_of",
     "load",
+    "pairs_of",
     "read_table",
     "tables_of",
 ]
@@ -110,6 +111,12 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
         "larger": Statistic("share", ("share", *_REGION), ("form", "scope")),
         "weakening": Statistic("", ("ability", "share", *_REGION)),
     },
+    "pair": {"difference": Statistic("share", ("base", "changed", "ability", *_REGION), ("end",))},
+    "mix": {
+        "least_congruence": Statistic("congruence", _REGION),
+        "congruence": Statistic("congruence", ("category", "ability", *_REGION)),
+    },
+    "label": {"label_r": Statistic("r", ("ability", *_REGION), ("select", "except"))},
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
 
@@ -123,6 +130,8 @@ SCOPES = ("benchmark", "category", "all")
 
 TABULAR = ("count_within", "sign_flips")
 """Statistics that compare a whole table of published figures."""
+ENDS = ("high", "low")
+"""Which end of the discriminations a set of items is taken from."""
 _CLAIM = ("id", "kind", "statement", "published", "needs_dimension", "needs", "parts", "why")
 _REQUIRED = ("id", "kind", "statement", "parts")
 _COMMON = ("name", "statistic", "published", "tolerance", "published_region")
@@ -154,6 +163,10 @@ class Part:
 
     Attributes
     ----------
+    base, changed, end
+        The two models of a pair, and the end of the discriminations from which their items are taken.
+    category
+        The only category of a mix of benchmarks.
     region
         Where the condition is true; None for counts, which are compared with `expected` or the manifest.
     published_region
@@ -182,6 +195,10 @@ class Part:
     form: str = FORMS[0]
     share: float | None = None
     scope: str = SCOPES[0]
+    base: str | None = None
+    changed: str | None = None
+    end: str = "high"
+    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -386,6 +403,12 @@ class _Reader:
                 made[key] = part
             elif key == "dimension":
                 made[key] = self.whole(entry, at, 1)
+            elif key in ("base", "changed", "category"):
+                made[key] = self.text(entry, at)
+            elif key == "end":
+                made[key] = self.choice(entry, ENDS, at) or ENDS[0]
+        if given.get("base") is not None and given.get("base") == given.get("changed"):
+            self.tell("a model is paired with itself", f"{where}.changed", found=_shown(given["changed"]))
         if given.get("against") is not None and given.get("against") == given.get("ability"):
             self.tell("an ability is set against itself", f"{where}.against", found=_shown(given["against"]))
         if "tolerance" in made and made["tolerance"] is None:
@@ -593,6 +616,7 @@ _FITTED = (
     "dimensions/published/consensus.nc",
     "dimensions/bootstrap.nc",
 )
+MIX_FILES = ("mix.csv", "mix_replicates.csv", "mix.json")
 _SMALL = ("matrix/honest/items.parquet", "matrix/honest/models.parquet", "dimensions/stability.json")
 _INPUTS = {
     "count": tuple(
@@ -608,6 +632,9 @@ _INPUTS = {
         *(f"shortforms/{table}.csv" for table in ("published_filter", "curve", "correlations", "weakening")),
         "shortforms/summary.json",
     ),
+    "pair": (*(file for file in _FITTED if file != "dimensions/bootstrap.nc"), "pairs/refits.nc"),
+    "mix": (*_SMALL, "dimensions/labels.json", *(f"dimensions/{file}" for file in MIX_FILES)),
+    "label": _FITTED,
 }
 
 
@@ -636,7 +663,7 @@ def inputs_of(entry: Mapping[str, Any] | Claim, sources: Sequence[str] = ()) -> 
 
 
 def tables_of(entry: Mapping[str, Any] | Claim, study: Study) -> list[str]:
-    """Return the paths of the tables of facts that a claim names.
+    """Return the paths of the tables of facts that a claim names, and of the labels that it is judged by.
 
     Raises
     ------
@@ -645,4 +672,13 @@ def tables_of(entry: Mapping[str, Any] | Claim, study: Study) -> list[str]:
     """
     figures: Iterable[Part] = _as_claim(entry).parts
     names = [part.published.table for part in figures if isinstance(part.published, Figure)]
-    return [find_table(name, study).as_posix() for name in dict.fromkeys(names)]
+    tables = [find_table(name, study).as_posix() for name in dict.fromkeys(names)]
+    if _as_claim(entry).kind == "label" and study.claims["prompt_labels"]:
+        tables.append(study.resource(study.claims["prompt_labels"]).as_posix())
+    return tables
+
+
+def pairs_of(claims: Iterable[Claim]) -> list[tuple[str, str]]:
+    """Return the pairs of models (base, changed) that claims speak of, each once, in order."""
+    parts = [part for claim in claims for part in claim.parts]
+    return list(dict.fromkeys((part.base, part.changed) for part in parts if part.base and part.changed))

@@ -127,6 +127,9 @@ _BY_KIND: dict[str, tuple[str, ...]] = {
     "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
     "correlation": (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
     "shortform": (*SHORTFORMS, LABELS, CONSENSUS),
+    "pair": (),
+    "mix": (),
+    "label": (),
 }
 
 _CLAIM = "claim_"

@@ -15,7 +15,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from benchmirt.figures import agreement, items, number, plane, shortforms, steadiness, verdicts, words
+from benchmirt.figures import (
+    agreement,
+    evidence,
+    items,
+    number,
+    plane,
+    shortforms,
+    steadiness,
+    verdicts,
+    words,
+)
 from benchmirt.figures.abilities import lineage_legend, lineages
 from benchmirt.figures.store import Abilities, discriminations, oriented_models, selected, was_fitted
 from benchmirt.figures.style import (
@@ -540,3 +550,48 @@ def shortform(
         height = 0.75 + 0.16 * rows["benchmark"].nunique()
         return _stack(record, 5.4, height, lambda figure: shortforms.compared(figure, rows, naming))
     return _stack(record, 5.4, 2.5, lambda figure: shortforms.curves(figure, curve, share, naming))
+
+
+# ------------------------------------------------------------------ pairs, mixes and labels
+
+
+def _rows(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the rows of the kind's own table."""
+    return [row for part in _parts(record) for row in (part.get("table") or {}).get("rows") or []]
+
+
+@styled
+def pair(record: Mapping[str, Any]) -> Figure:
+    """Difference of each pair of models on each set of items, in both versions, above the claim's intervals."""
+    if sentence := nothing(record):
+        return message(sentence)
+    rows = _rows(record)
+    if not rows:
+        return verdicts.parts(record)
+    height = evidence.height_of_pairs(rows)
+    return _stack(record, WIDE, height, lambda figure: evidence.pairs(figure, rows))
+
+
+@styled
+def mix(record: Mapping[str, Any]) -> Figure:
+    """Congruence and ability correlation of each mix with the whole, above the claim's interval."""
+    if sentence := nothing(record):
+        return message(sentence)
+    rows = _rows(record)
+    if not rows:
+        return verdicts.parts(record)
+    border = next((row.region[1] for row in verdicts.rows_of_parts(record) if row.region), None)
+    height = evidence.height_of_mixes(rows)
+    return _stack(record, 5.6, height, lambda figure: evidence.mixes(figure, rows, border))
+
+
+@styled
+def label(record: Mapping[str, Any]) -> Figure:
+    """Draw how discriminations are spread under each label, above the claim's interval."""
+    if sentence := nothing(record):
+        return message(sentence)
+    found = next((part for part in _parts(record) if part.get("groups")), None)
+    if found is None:
+        return verdicts.parts(record)
+    name = str(found.get("ability_name") or "the ability")
+    return _stack(record, COLUMN, 1.35, lambda figure: evidence.labels(figure, found["groups"], name))

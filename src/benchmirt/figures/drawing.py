@@ -124,12 +124,21 @@ _GENERAL: dict[str, Callable[[Path], Figure]] = {
 }
 
 
+_FROM_RECORD: dict[str | None, Callable[[Any], Figure]] = {
+    "pair": claim.pair,
+    "mix": claim.mix,
+    "label": claim.label,
+}
+
+
 def _of_claim(results: Path, record: dict[str, Any]) -> Figure:
     kind = record.get("kind")
     if claim.nothing(record) is not None:
         return verdicts.parts(record)
     if kind == "count":
         return claim.count(record)
+    if kind in _FROM_RECORD:
+        return _FROM_RECORD[kind](record)
     if kind == "dimensionality":
         return claim.dimensionality(record, store.read_json(results / catalogue.NUMBER))
     if kind == "stability":

@@ -43,7 +43,7 @@ class Row:
     why
         Sentence that explains the verdict; shown where there is no estimate.
     signed
-        True for a difference of angles, whose scale reaches to both sides of 0.
+        True for a difference of angles or shares, whose scale reaches to both sides of 0.
     about
         Whose data the published figure is about, where these are others; else empty.
     loose
@@ -82,7 +82,7 @@ def _figure(record: Mapping[str, Any], value: object) -> float | None:
 
 
 _LOOSE = "dimensionality"
-_SIGNED = ("leaning", "leaning_difference", "angle_difference")
+_SIGNED = ("leaning", "leaning_difference", "angle_difference", "difference")
 
 
 def headline(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,6 +158,8 @@ def limits(row: Row) -> tuple[float, float]:
         if row.unit == "degrees":
             reach = 90.0 if all(abs(v) <= 90 for v in values) else 180.0
             low, high = (-reach if row.signed or any(v < 0 for v in values) else 0.0), reach
+        elif row.unit == "share" and row.signed:
+            low = -high
         return min([low, *values]), max([high, *values])
     if not values:
         return 0.0, 1.0

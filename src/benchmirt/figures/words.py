@@ -24,6 +24,9 @@ _UNIT_OF_KIND = {
     "stability": "congruence",
     "dimensionality": "",
     "shortform": "share",
+    "pair": "share",
+    "mix": "congruence",
+    "label": "r",
 }
 
 

@@ -98,6 +98,20 @@ _KINDS: dict[str, str] = {
         "What fewer questions lose, judged on models of lineages that had no part in choosing the questions. Bands: 95 % of "
         "random choices of as many questions. Below: the claim’s own numbers with the region in which the claim is true."
     ),
+    "pair": (
+        "How many more of the questions the changed model passes than its original, on the tenth of the questions that "
+        "discriminates each ability most and least: chosen without the pair and paired (filled, 95 % intervals), and as "
+        "published (open). Below: the claim’s own numbers with the region in which the claim is true."
+    ),
+    "mix": (
+        "Other mixes of benchmarks beside the whole: congruence of the discriminations (filled) and correlation of the "
+        "abilities (open), with the border of fair similarity (line). Below: the claim’s own number with the region in which "
+        "the claim is true."
+    ),
+    "label": (
+        "How the discriminations are spread under each label of the prompts: middle half (thick), 90 % (thin), median (line) "
+        "and mean (dot). Below: the claim’s own number with the region in which the claim is true."
+    ),
 }
 
 

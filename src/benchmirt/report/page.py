@@ -156,6 +156,7 @@ class ClaimSection:
     cells: list[dict[str, str]]
     pairs: list[dict[str, str]]
     filtered: list[dict[str, str]]
+    evidence: list[tables.Evidence]
     why: str
     sample: str
     commands: list[str]
@@ -195,6 +196,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         cells=tables.cells(record),
         pairs=tables.pairs(record),
         filtered=tables.filtered(record),
+        evidence=tables.evidence(record),
         why=str(record.get("why") or ""),
         sample=words.listing(sized),
         commands=[

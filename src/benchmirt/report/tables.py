@@ -214,6 +214,46 @@ def filtered(record: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """A table of its own that a kind of claim shows: caption, headings with whether they head numbers, and rows."""
+
+    caption: str
+    headings: list[tuple[str, bool]]
+    rows: list[list[str]]
+
+
+def evidence(record: Mapping[str, Any]) -> list[Evidence]:
+    """Return the tables of a claim's own kind; columns that hold nothing are left out."""
+    made = []
+    for part in (record.get("corrected") or {}).get("parts") or []:
+        table = part.get("table")
+        if not table:
+            continue
+        shown = [
+            (heading, unit != "name", [_written(row, key, unit) for row in table["rows"][:MOST_ROWS]])
+            for key, heading, unit in table["columns"]
+        ]
+        kept = [column for column in shown if any(text != words.NOTHING for text in column[2])]
+        rows = [list(row) for row in zip(*(column[2] for column in kept), strict=True)]
+        if rows:
+            headings = [(heading, numeric) for heading, numeric, _ in kept]
+            made.append(Evidence(words.punctuate(str(table["caption"])), headings, rows))
+    return made
+
+
+def _written(row: Mapping[str, Any], key: str, unit: str) -> str:
+    """Return one entry of such a table: a name, a p value, the interval of the row, or a number of some unit."""
+    if unit == "interval":
+        return words.interval((row.get("low"), row.get("high")))
+    value = row.get(key)
+    if value is None:
+        return words.NOTHING
+    if unit == "name":
+        return str(value)
+    return words.probability(value) if unit == "p" and words.is_number(value) else words.quantity(value, unit)
+
+
 def command(found: Findings, path: str) -> str:
     """Return the command that makes a result again, in the study's own configuration."""
     words = ["snakemake", "--cores", "all", f"{found.shown_results}/{path}"]
