@@ -1,0 +1,122 @@
+"""Intervals of measures and of differences between methods, by leaving out one lineage at a time.
+
+Models of one lineage are not independent witnesses, so the jackknife leaves out lineages; every method is measured on the same
+cells, so that a difference of methods has an interval of its own, far narrower than those of the two. Student's t with the
+number of equal lineages that the unequal ones are worth, less one, as degrees of freedom (Carter, Schnepel and Steigerwald
+2017). Fits are held as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from benchmirt.prediction.tally import AVERAGES, LESS_IS_BETTER, Tally, measure
+from benchmirt.resampling import clusters, effective_clusters, jackknife_se
+
+__all__ = ["LEVEL", "Estimate", "Measured", "measured"]
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+_LEAST_WORTH = 3.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval; infinite ends where lineages are worth fewer than three equal ones."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of all methods of a split.
+
+    Attributes
+    ----------
+    metric
+        Its name.
+    methods, columns
+        Names: M methods; micro, macro and the benchmarks.
+    values
+        Shape (M, columns).
+    left_out
+        The same with each lineage left out, shape (lineages, M, columns).
+    factor
+        Of a standard error in a 95 % interval.
+    kind
+        What the intervals are, in words.
+    models, lineages
+        Numbers that they rest on.
+    """
+
+    metric: str
+    methods: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Floats
+    left_out: Floats
+    factor: float
+    kind: str
+    models: int
+    lineages: int
+
+    def _estimate(self, value: float, left_out: Floats) -> Estimate:
+        reach = self.factor * jackknife_se(left_out)
+        if not np.isfinite(reach):
+            reach = np.inf
+        return Estimate(value, value - reach, value + reach)
+
+    def score(self, method: str, column: str) -> Estimate:
+        """Return the measure of a method."""
+        m, c = self.methods.index(method), self.columns.index(column)
+        return self._estimate(float(self.values[m, c]), self.left_out[:, m, c])
+
+    def gain(self, method: str, baseline: str, column: str) -> Estimate:
+        """Return by how much a method is better than another one on the same cells; positive is better."""
+        sign = -1.0 if self.metric in LESS_IS_BETTER else 1.0
+        m, b, c = self.methods.index(method), self.methods.index(baseline), self.columns.index(column)
+        return self._estimate(
+            sign * float(self.values[m, c] - self.values[b, c]),
+            sign * (self.left_out[:, m, c] - self.left_out[:, b, c]),
+        )
+
+
+def measured(tally: Tally, metric: str) -> Measured:
+    """Measure all methods of a split, with what their intervals need.
+
+    Parameters
+    ----------
+    tally
+        Counts of the split.
+    metric
+        One of :data:`benchmirt.prediction.tally.METRICS`.
+    """
+    scored = tally.counts[:, 0, :, :, 0].sum(axis=(0, 2)) > 0
+    counts = tally.counts[:, :, scored]
+    if metric != "rank" or tally.apart:
+        counts = counts.sum(axis=0, keepdims=True)
+    cluster = clusters(tally.lineage[scored])
+    lineages = int(cluster.max(initial=-1)) + 1
+    left_out = np.stack(
+        [measure(counts[:, :, cluster != c], metric, apart=tally.apart) for c in range(lineages)]
+        or [np.full((len(tally.methods), len(tally.benchmarks) + 2), np.nan)]
+    )
+    worth = effective_clusters(cluster)
+    factor = float(stdtrit(worth - 1, (1 + LEVEL) / 2)) if worth >= _LEAST_WORTH else np.inf
+    return Measured(
+        metric=metric,
+        methods=tally.methods,
+        columns=(*AVERAGES, *tally.benchmarks),
+        values=measure(counts, metric, apart=tally.apart),
+        left_out=left_out,
+        factor=factor,
+        kind=f"jackknife over {lineages} lineages, worth {worth:.0f} equal ones, paired over methods",
+        models=int(scored.sum()),
+        lineages=lineages,
+    )
