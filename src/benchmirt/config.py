@@ -165,7 +165,7 @@ class Study:
         The results folder as given, without ``.`` and double slashes.
     sources
         In the order of the configuration.
-    models, joining, filter, fits, dimensions, claims, report
+    models, joining, filter, fits, dimensions, prediction, claims, report
         The sections, defaults filled.
     published_size
         Whether the sources hold the published study complete, so that counts are compared with the published ones.
@@ -195,6 +195,7 @@ class Study:
     filter: dict[str, Any]
     fits: dict[str, Any]
     dimensions: dict[str, Any]
+    prediction: dict[str, Any]
     claims: dict[str, Any]
     report: dict[str, Any]
     published_size: bool
@@ -921,6 +922,7 @@ def load(
         filter=raw["filter"],
         fits=raw["fits"],
         dimensions=raw["dimensions"],
+        prediction=raw["prediction"],
         claims=raw["claims"],
         report=raw["report"],
         published_size=raw["published_size"] or _is_whole_double(raw["simulate"]),

@@ -61,7 +61,7 @@ class Statistic:
     Attributes
     ----------
     unit
-        Unit of the estimate: r, degrees, count, share, congruence or nothing.
+        Unit of the estimate: r, degrees, count, share, congruence, gain or nothing.
     needs, takes
         Keys of the part that must and may be given, beyond those that every part may have.
     """
@@ -102,10 +102,25 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
         "count_within": Statistic("count", ("published", "within", "at_least")),
         "sign_flips": Statistic("count", ("published", "above", "at_most")),
     },
+    "prediction": {
+        f"{metric}_gain": Statistic(
+            "gain", ("split", "method", "baseline", *_REGION), ("average", "published_scores")
+        )
+        for metric in ("accuracy", "log_loss", "rank")
+    },
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
 
 KINDS = tuple(STATISTICS)
+
+SPLITS = ("cells", "lineages", "few_answers", "items", "benchmarks", "newer_models")
+"""What a claim on prediction can hold out."""
+METHODS = (
+    *("model_mean", "category_mean", "benchmark_mean", "item_mean"),
+    *("rasch", "rasch_benchmark", "mirt_1_category"),
+)
+"""How it can be predicted, beside ``mirt_1``, ``mirt_2``, ..."""
+AVERAGES = ("micro", "macro")
 
 TABULAR = ("count_within", "sign_flips")
 """Statistics that compare a whole table of published figures."""
@@ -114,6 +129,7 @@ _REQUIRED = ("id", "kind", "statement", "parts")
 _COMMON = ("name", "statistic", "published", "tolerance", "published_region")
 _PUBLISHED = ("text", "value", "needs")
 _BOUNDS = ("low", "high", "text")
+_MIRT = re.compile(r"mirt_[1-9]\d?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -144,6 +160,11 @@ class Part:
         Where the condition is true; None for counts, which are compared with `expected` or the manifest.
     published_region
         Where the as-published number matches, if that differs from `region`.
+    split, method, baseline, average
+        Of a prediction: what is held out, how it is predicted, what that is compared with, and whether cells (micro) or
+        benchmarks (macro) are averaged.
+    published_scores
+        The published scores of method and baseline, each of which the as-published ones must meet.
     """
 
     name: str
@@ -165,6 +186,11 @@ class Part:
     above: float | None = None
     at_least: int | None = None
     at_most: int | None = None
+    split: str | None = None
+    method: str | None = None
+    baseline: str | None = None
+    average: str = "micro"
+    published_scores: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -317,6 +343,18 @@ class _Reader:
         self.tell("", where, found=_shown(value), expected="a category, or the number of an ability from 1")
         return None
 
+    def method(self, value: object, where: str) -> str | None:
+        if isinstance(value, str) and _MIRT.fullmatch(value):
+            return value
+        return self.choice(value, (*METHODS, "mirt_1", "mirt_2"), where)
+
+    def pair(self, value: object, where: str) -> tuple[float, float] | None:
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            self.tell("", where, found=_shown(value), expected="two numbers: of the method and of the baseline")
+            return None
+        first, second = (self.number(one, f"{where}[{k}]") for k, one in enumerate(value))
+        return None if first is None or second is None else (first, second)
+
     def part(self, value: object, where: str, kind: str) -> Part | None:
         given = self.mapping(value, where)
         if not isinstance(value, Mapping):
@@ -362,8 +400,18 @@ class _Reader:
                 made[key] = self.whole(entry, at, 0)
             elif key == "dimension":
                 made[key] = self.whole(entry, at, 1)
+            elif key == "split":
+                made[key] = self.choice(entry, SPLITS, at)
+            elif key in ("method", "baseline"):
+                made[key] = self.method(entry, at)
+            elif key == "average":
+                made[key] = self.choice(entry, AVERAGES, at)
+            elif key == "published_scores":
+                made[key] = self.pair(entry, at)
         if given.get("against") is not None and given.get("against") == given.get("ability"):
             self.tell("an ability is set against itself", f"{where}.against", found=_shown(given["against"]))
+        if given.get("method") is not None and given.get("method") == given.get("baseline"):
+            self.tell("a method is compared with itself", f"{where}.baseline", found=_shown(given["baseline"]))
         if "tolerance" in made and made["tolerance"] is None:
             del made["tolerance"]
         return Part(**made)
@@ -580,6 +628,7 @@ _INPUTS = {
     "direction": _FITTED,
     "contrast": _FITTED,
     "correlation": (*_FITTED, "dimensions/leave_one_out.nc"),
+    "prediction": (*_SMALL, "prediction/prediction.json", "prediction/models.parquet"),
 }
 
 

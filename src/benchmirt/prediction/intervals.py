@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from benchmirt.prediction.tally import AVERAGES, LESS_IS_BETTER, Tally, measure
-from benchmirt.resampling import clusters, effective_clusters, jackknife_se
+from benchmirt.resampling import clusters, effective_clusters
 
 __all__ = ["LEVEL", "Estimate", "Measured", "measured"]
 
@@ -66,25 +66,42 @@ class Measured:
     models: int
     lineages: int
 
-    def _estimate(self, value: float, left_out: Floats) -> Estimate:
-        reach = self.factor * jackknife_se(left_out)
-        if not np.isfinite(reach):
-            reach = np.inf
-        return Estimate(value, value - reach, value + reach)
+    def _around(self, values: Floats, left_out: Floats) -> tuple[Floats, Floats, Floats]:
+        reach = self.factor * _errors(left_out)
+        reach = np.where(np.isfinite(reach), reach, np.inf)
+        return values, values - reach, values + reach
+
+    def scores(self) -> tuple[Floats, Floats, Floats]:
+        """Measure of every method, and the ends of its interval, each of shape (M, columns)."""
+        return self._around(self.values, self.left_out)
+
+    def gains(self, baseline: str) -> tuple[Floats, Floats, Floats]:
+        """By how much every method is better than one of them on the same cells, and the ends; positive is better."""
+        sign, b = -1.0 if self.metric in LESS_IS_BETTER else 1.0, self.methods.index(baseline)
+        left_out = self.left_out - self.left_out[:, [b]]
+        return self._around(sign * (self.values - self.values[b]), sign * left_out)
 
     def score(self, method: str, column: str) -> Estimate:
         """Return the measure of a method."""
-        m, c = self.methods.index(method), self.columns.index(column)
-        return self._estimate(float(self.values[m, c]), self.left_out[:, m, c])
+        return self._pick(self.scores(), method, column)
 
     def gain(self, method: str, baseline: str, column: str) -> Estimate:
         """Return by how much a method is better than another one on the same cells; positive is better."""
-        sign = -1.0 if self.metric in LESS_IS_BETTER else 1.0
-        m, b, c = self.methods.index(method), self.methods.index(baseline), self.columns.index(column)
-        return self._estimate(
-            sign * float(self.values[m, c] - self.values[b, c]),
-            sign * (self.left_out[:, m, c] - self.left_out[:, b, c]),
-        )
+        return self._pick(self.gains(baseline), method, column)
+
+    def _pick(self, found: tuple[Floats, Floats, Floats], method: str, column: str) -> Estimate:
+        m, c = self.methods.index(method), self.columns.index(column)
+        value, low, high = (float(one[m, c]) for one in found)
+        return Estimate(value, low, high)
+
+
+def _errors(left_out: Floats) -> Floats:
+    """Delete-one-cluster standard errors of many numbers, (clusters, ...) -> (...); see :func:`resampling.jackknife_se`."""
+    seen = np.isfinite(left_out)
+    count = np.maximum(seen.sum(axis=0), 1)
+    mean = np.where(seen, left_out, 0.0).sum(axis=0) / count
+    spread = np.where(seen, (left_out - mean) ** 2, 0.0).sum(axis=0)
+    return np.where(count > 1, np.sqrt((count - 1) / count * spread), np.nan)
 
 
 def measured(tally: Tally, metric: str) -> Measured:

@@ -236,6 +236,12 @@ def run(
 # ------------------------------------------------------------------------------------------ tables
 
 
+_COLUMNS = (
+    *("split", "method", "fold", "benchmark", "metric"),
+    *("value", "low", "high", "gain", "gain_low", "gain_high"),
+)
+
+
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
@@ -244,25 +250,17 @@ def _rows(tally: Tally) -> Iterator[dict[str, Any]]:
     """Yield the scores of a split: every method and measure over all, by benchmark, and by fold."""
     for metric in METRICS:
         found = measured(tally, metric)
-        for method in tally.methods:
-            for column in found.columns:
-                score = found.score(method, column)
-                gain = found.gain(method, BASELINE, column)
-                if not np.isfinite(score.value):
-                    continue
-                yield {
-                    "split": tally.split,
-                    "method": method,
-                    "fold": "all",
-                    "benchmark": column,
-                    "metric": metric,
-                    "value": score.value,
-                    "low": _finite(score.low),
-                    "high": _finite(score.high),
-                    "gain": gain.value,
-                    "gain_low": _finite(gain.low),
-                    "gain_high": _finite(gain.high),
-                }
+        ends = (*found.scores(), *found.gains(BASELINE))
+        for m, c in zip(*np.nonzero(np.isfinite(found.values)), strict=True):
+            numbers = (_finite(one[m, c]) for one in ends)
+            yield {
+                "split": tally.split,
+                "method": tally.methods[m],
+                "fold": "all",
+                "benchmark": found.columns[c],
+                "metric": metric,
+                **dict(zip(_COLUMNS[5:], numbers, strict=True)),
+            }
         for f, counts in enumerate(tally.counts):
             values = measure(counts[None], metric, apart=tally.apart)
             for method, of_method in zip(tally.methods, values, strict=True):
@@ -302,12 +300,6 @@ def _cell_rows(tally: Tally, cells: Mapping[tuple[str, str], NDArray[np.int64]])
                     "metric": metric,
                     "value": value,
                 }
-
-
-_COLUMNS = (
-    *("split", "method", "fold", "benchmark", "metric"),
-    *("value", "low", "high", "gain", "gain_low", "gain_high"),
-)
 
 
 def _scores(result: Prediction) -> pd.DataFrame:
