@@ -341,6 +341,11 @@ class Results:
             raise Unavailable(str(reason)) from None
         return found
 
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Scores of all methods in all splits."""
+        return pd.read_csv(self.path("prediction/scores.csv"), dtype={"fold": str, "benchmark": str})
+
     def _open(self, name: str) -> xr.Dataset:
         import xarray as xr
 

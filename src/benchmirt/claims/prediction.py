@@ -18,7 +18,6 @@ from benchmirt.claims.spec import Claim, Part
 from benchmirt.prediction import methods
 from benchmirt.prediction.intervals import Measured, measured
 from benchmirt.prediction.station import PUBLISHED
-from benchmirt.prediction.tally import Tally
 
 __all__ = ["METHODS", "evaluate"]
 
@@ -36,18 +35,23 @@ def as_study(method: str) -> str:
     return methods.published(int(dims)) if family == "mirt" and dims.isdigit() else method
 
 
-def listed(tally: Tally, average: str) -> list[dict[str, Any]]:
+def listed(results: Results, split: str, average: str) -> list[dict[str, Any]]:
     """Scores of all methods of a split, for the record: one entry per method."""
-    found = {metric: measured(tally, metric) for metric in _LISTED}
+    table = results.scores
+    table = table[(table["split"] == split) & (table["fold"] == "all") & (table["benchmark"] == average)]
     entries = []
-    for method in tally.methods:
-        entry: dict[str, Any] = {"split": tally.split, "method": method, "label": methods.label(method), "average": average}
-        for metric, one in found.items():
-            score = one.score(method, average)
-            entry[metric] = _finite(score.value)
-            entry[f"{metric}_interval"] = (
-                [score.low, score.high] if np.isfinite([score.low, score.high]).all() else None
-            )
+    for method in table["method"].unique():
+        entry: dict[str, Any] = {
+            "split": split,
+            "method": method,
+            "label": methods.label(method),
+            "average": average,
+        }
+        own = table[table["method"] == method].set_index("metric")
+        for metric in _LISTED:
+            value, *ends = own.loc[metric, ["value", "low", "high"]] if metric in own.index else [np.nan] * 3
+            entry[metric] = _finite(float(value))
+            entry[f"{metric}_interval"] = [float(end) for end in ends] if np.isfinite(ends).all() else None
         entries.append(entry)
     return entries
 
@@ -126,6 +130,6 @@ def evaluate(claim: Claim, results: Results) -> list[PartResult]:
         for split in (part.split or "", PUBLISHED) if "split" in result.extra else ():
             if (split, part.average) not in told:
                 told.add((split, part.average))
-                scores += listed(results.tally(split), part.average)
+                scores += listed(results, split, part.average)
         judged.append(replace(result, extra={**result.extra, "scores": scores}))
     return judged

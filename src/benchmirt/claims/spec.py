@@ -350,7 +350,9 @@ class _Reader:
 
     def pair(self, value: object, where: str) -> tuple[float, float] | None:
         if not isinstance(value, list | tuple) or len(value) != 2:
-            self.tell("", where, found=_shown(value), expected="two numbers: of the method and of the baseline")
+            self.tell(
+                "", where, found=_shown(value), expected="two numbers: of the method and of the baseline"
+            )
             return None
         first, second = (self.number(one, f"{where}[{k}]") for k, one in enumerate(value))
         return None if first is None or second is None else (first, second)
@@ -411,7 +413,9 @@ class _Reader:
         if given.get("against") is not None and given.get("against") == given.get("ability"):
             self.tell("an ability is set against itself", f"{where}.against", found=_shown(given["against"]))
         if given.get("method") is not None and given.get("method") == given.get("baseline"):
-            self.tell("a method is compared with itself", f"{where}.baseline", found=_shown(given["baseline"]))
+            self.tell(
+                "a method is compared with itself", f"{where}.baseline", found=_shown(given["baseline"])
+            )
         if "tolerance" in made and made["tolerance"] is None:
             del made["tolerance"]
         return Part(**made)
@@ -628,7 +632,12 @@ _INPUTS = {
     "direction": _FITTED,
     "contrast": _FITTED,
     "correlation": (*_FITTED, "dimensions/leave_one_out.nc"),
-    "prediction": (*_SMALL, "prediction/prediction.json", "prediction/models.parquet"),
+    "prediction": (
+        *_SMALL,
+        "prediction/prediction.json",
+        "prediction/scores.csv",
+        "prediction/models.parquet",
+    ),
 }
 
 

@@ -20,6 +20,7 @@ STABILITY = (
     "dimensions/stability_null.csv",
 )
 REPRODUCIBILITY = "dimensions/reproducibility.csv"
+PREDICTION = "prediction/prediction.json"
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,22 @@ CATALOGUE: dict[str, Entry] = _entries(
         "Dimensions",
         "heldout.rst",
     ),
+    Entry(
+        "scores",
+        "How well held-out answers are predicted",
+        (PREDICTION, "prediction/scores.csv"),
+        False,
+        "Prediction",
+        "scores.rst",
+    ),
+    Entry(
+        "calibration",
+        "Whether predicted probabilities mean what they say",
+        (PREDICTION, "prediction/calibration.csv"),
+        False,
+        "Prediction",
+        "calibration.rst",
+    ),
     Entry("stability", "Agreement of independent halves", STABILITY, False, "Dimensions", "stability.rst"),
     Entry(
         "reproducibility",
@@ -125,6 +142,7 @@ _BY_KIND: dict[str, tuple[str, ...]] = {
     "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
     "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP),
     "correlation": (MODELS, LABELS, LEAVE_ONE_OUT, CONSENSUS),
+    "prediction": (),
 }
 
 _CLAIM = "claim_"

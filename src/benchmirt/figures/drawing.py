@@ -18,6 +18,7 @@ from benchmirt.figures import (
     catalogue,
     claim,
     coverage,
+    foretold,
     items,
     number,
     steadiness,
@@ -104,6 +105,14 @@ _GENERAL: dict[str, Callable[[Path], Figure]] = {
     "reproducibility": lambda r: steadiness.reproducibility(
         store.read_csv(r / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension", "congruence"))
     ),
+    "scores": lambda r: foretold.scores(
+        store.read_csv(r / "prediction" / "scores.csv", ("split", "method", "fold", "metric", "value")),
+        store.read_json(r / catalogue.PREDICTION),
+    ),
+    "calibration": lambda r: foretold.calibration(
+        store.read_csv(r / "prediction" / "calibration.csv", ("split", "method", "predicted", "observed")),
+        store.read_json(r / catalogue.PREDICTION),
+    ),
     "coverage": lambda r: coverage.coverage(
         store.read_csv(r / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items", "observed"))
     ),
@@ -126,6 +135,8 @@ def _of_claim(results: Path, record: dict[str, Any]) -> Figure:
     if kind == "correlation":
         left_out = store.read_dataset(results / catalogue.LEAVE_ONE_OUT)
         return claim.correlation(record, _models(results), left_out, store.read_abilities(results))
+    if kind == "prediction":
+        return claim.prediction(record)
     return verdicts.parts(record)
 
 

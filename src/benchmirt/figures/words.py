@@ -23,6 +23,7 @@ _UNIT_OF_KIND = {
     "contrast": "degrees",
     "stability": "congruence",
     "dimensionality": "",
+    "prediction": "gain",
 }
 
 

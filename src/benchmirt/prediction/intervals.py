@@ -1,7 +1,8 @@
 """Intervals of measures and of differences between methods, by leaving out one lineage at a time.
 
 Models of one lineage are not independent witnesses, so the jackknife leaves out lineages; every method is measured on the same
-cells, so that a difference of methods has an interval of its own, far narrower than those of the two. Student's t with the
+cells, so that a difference of methods has an interval of its own, far narrower than those of the two. Ranks have an interval
+where the folds together are one ranking of all models, on questions that they share. Student's t with the
 number of equal lineages that the unequal ones are worth, less one, as degrees of freedom (Carter, Schnepel and Steigerwald
 2017). Fits are held as they are.
 """
@@ -27,7 +28,7 @@ _LEAST_WORTH = 3.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; infinite ends where lineages are worth fewer than three equal ones."""
+    """A number with its interval; infinite ends where there is none, as where lineages are worth fewer than three equal ones."""
 
     value: float
     low: float
@@ -118,22 +119,27 @@ def measured(tally: Tally, metric: str) -> Measured:
     counts = tally.counts[:, :, scored]
     if metric != "rank" or tally.apart:
         counts = counts.sum(axis=0, keepdims=True)
+    values = measure(counts, metric, apart=tally.apart)
     cluster = clusters(tally.lineage[scored])
     lineages = int(cluster.max(initial=-1)) + 1
-    left_out = np.stack(
-        [measure(counts[:, :, cluster != c], metric, apart=tally.apart) for c in range(lineages)]
-        or [np.full((len(tally.methods), len(tally.benchmarks) + 2), np.nan)]
-    )
     worth = effective_clusters(cluster)
+    kind = f"jackknife over {lineages} lineages, worth {worth:.0f} equal ones, paired over methods"
+    if metric == "rank" and not tally.apart:
+        worth, kind = 0.0, "no interval: every fold ranks the models anew"
     factor = float(stdtrit(worth - 1, (1 + LEVEL) / 2)) if worth >= _LEAST_WORTH else np.inf
+    left_out = np.full((1, *values.shape), np.nan)
+    if np.isfinite(factor):
+        left_out = np.stack(
+            [measure(counts[:, :, cluster != c], metric, apart=tally.apart) for c in range(lineages)]
+        )
     return Measured(
         metric=metric,
         methods=tally.methods,
         columns=(*AVERAGES, *tally.benchmarks),
-        values=measure(counts, metric, apart=tally.apart),
+        values=values,
         left_out=left_out,
         factor=factor,
-        kind=f"jackknife over {lineages} lineages, worth {worth:.0f} equal ones, paired over methods",
+        kind=kind,
         models=int(scored.sum()),
         lineages=lineages,
     )

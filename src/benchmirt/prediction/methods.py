@@ -63,7 +63,9 @@ def _codes(data: ResponseData, column: str) -> NDArray[np.int64]:
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
-def _em(data: ResponseData, fold: Fold, dims: int, items: NDArray[np.bool_], options: Mapping[str, Any]) -> Floats:
+def _em(
+    data: ResponseData, fold: Fold, dims: int, items: NDArray[np.bool_], options: Mapping[str, Any]
+) -> Floats:
     """Probabilities of all cells from one fit, whose abilities rest on some of the items."""
     from benchmirt.inference import em
     from benchmirt.likelihood import predict as averaged
@@ -109,7 +111,9 @@ def _rasch_by_benchmark(data: ResponseData, fold: Fold, options: Mapping[str, An
     return made
 
 
-def _published(data: ResponseData, fold: Fold, options: Mapping[str, Any], *, dims: int, matched: bool) -> Floats:
+def _published(
+    data: ResponseData, fold: Fold, options: Mapping[str, Any], *, dims: int, matched: bool
+) -> Floats:
     from benchmirt.inference import published as study
 
     vague = dims == 1 and not matched
@@ -190,7 +194,7 @@ def predict(name: str, data: ResponseData, fold: Fold, options: Mapping[str, Any
 
 
 def chosen(dims: Sequence[int], *, categories: int, extended: bool) -> tuple[str, ...]:
-    """Methods of a split: the means, the additive models, and MIRT with the given numbers of dimensions.
+    """Methods of a split: the means, MIRT with the given numbers of dimensions and, if extended, what else there is.
 
     Parameters
     ----------
@@ -199,7 +203,7 @@ def chosen(dims: Sequence[int], *, categories: int, extended: bool) -> tuple[str
     categories
         Number of categories of items; with fewer than two nothing is done by category.
     extended
-        Whether what takes longer (one dimension per category) or needs known benchmarks (Rasch per benchmark) is done too.
+        Whether the additive models and one dimension per category, which takes longer, are done too.
     """
     by_category = categories > 1
     return (
@@ -207,8 +211,7 @@ def chosen(dims: Sequence[int], *, categories: int, extended: bool) -> tuple[str
         *(("category_mean",) if by_category else ()),
         "benchmark_mean",
         "item_mean",
-        "rasch",
-        *(("rasch_benchmark",) if extended else ()),
+        *(("rasch", "rasch_benchmark") if extended else ()),
         *(("mirt_1_category",) if by_category and extended else ()),
         *map(mirt, dims),
     )

@@ -20,7 +20,7 @@ __all__ = ["Rasch", "fit"]
 Floats = NDArray[np.float64]
 
 _ROUNDS = 30
-_TOLERANCE = 2e-2  # logits
+_TOLERANCE = 5e-2  # logits
 _LEAST = 0.05  # standard deviations do not fall below
 
 

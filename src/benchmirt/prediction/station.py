@@ -133,7 +133,7 @@ def run(
     *,
     dims: int = 2,
     max_dims: int = 4,
-    folds: int = 5,
+    folds: int = 4,
     answers: int = 10,
     published_folds: int = 2,
     published_steps: int = 200,
@@ -149,8 +149,8 @@ def run(
     honest, published
         The two matrices; asymptotes of the published one are not used.
     dims, max_dims
-        Dimensions of the headline, and most dimensions tried. More than the headline's are tried on random cells and on new
-        lineages, which the claims are about.
+        Dimensions of the headline, and most dimensions tried. More than the headline's are tried on random cells alone, since
+        :mod:`benchmirt.dimensions.number` does so on new lineages.
     folds
         Folds of cells, of lineages and of items.
     answers
@@ -175,13 +175,17 @@ def run(
 
     plans: list[tuple[str, Callable[[], Split], tuple[str, ...]]] = [
         ("cells", lambda: splits.cells(honest, folds, seed), of(all_dims, extended=True)),
-        ("lineages", lambda: splits.lineages(honest, folds, seed), of(all_dims, extended=True)),
-        ("few_answers", lambda: splits.few_answers(honest, folds, seed, answers), of(few_dims, extended=False)),
+        ("lineages", lambda: splits.lineages(honest, folds, seed), of(few_dims, extended=True)),
+        (
+            "few_answers",
+            lambda: splits.few_answers(honest, folds, seed, answers),
+            of(few_dims, extended=False),
+        ),
         ("items", lambda: splits.items(honest, folds, seed), of(few_dims, extended=False)),
         ("benchmarks", lambda: splits.benchmarks(honest), of(few_dims, extended=False)),
         ("newer_models", lambda: splits.newer_models(honest, seed), of(few_dims, extended=False)),
     ]
-    of_study = methods.chosen((), categories=categories, extended=False)
+    of_study = (*methods.chosen((), categories=categories, extended=False), "rasch")
     if most:
         of_study += (*map(methods.published, all_dims), methods.published(1, matched=True))
     options = {"sweeps": sweeps, "tolerance": tolerance}
@@ -323,18 +327,15 @@ def _by_model(tally: Tally) -> pd.DataFrame:
     fold, method, model, benchmark = np.nonzero(tally.counts[..., 0])
     found = tally.counts[fold, method, model, benchmark]
     table = {
-        "split": pd.Categorical([tally.split] * len(found)),
+        "split": tally.split,
         "fold": (fold + 1).astype(np.int16),
-        "method": pd.Categorical.from_codes(method, list(tally.methods)),
-        "model": pd.Categorical.from_codes(model, list(tally.models)),
+        "method": np.asarray(tally.methods, dtype=object)[method],
+        "model": np.asarray(tally.models, dtype=object)[model],
         "lineage": tally.lineage[model],
-        "benchmark": pd.Categorical.from_codes(benchmark, list(tally.benchmarks)),
+        "benchmark": np.asarray(tally.benchmarks, dtype=object)[benchmark],
         **{name: found[:, k] for k, name in enumerate(FIELDS)},
     }
-    frame = pd.DataFrame(table)
-    for column in ("split", "method", "model", "benchmark"):
-        frame[column] = frame[column].astype(str)
-    return frame
+    return pd.DataFrame(table)
 
 
 def _summary(result: Prediction) -> dict[str, Any]:
@@ -391,7 +392,10 @@ def read(summary: str | Path, by_model: str | Path, split: str) -> Tally:
         raise NotPossible(about["why_not"][split])
     if split not in about["splits"]:
         raise InputError(
-            "there is no such split", file=summary, found=split, expected="one of " + ", ".join(about["splits"])
+            "there is no such split",
+            file=summary,
+            found=split,
+            expected="one of " + ", ".join(about["splits"]),
         )
     entry = about["splits"][split]
     table = pd.read_parquet(by_model, filters=[("split", "==", split)])
@@ -406,4 +410,6 @@ def read(summary: str | Path, by_model: str | Path, split: str) -> Tally:
     counts = np.zeros((entry["folds"], len(chosen), len(models), len(benchmarks), len(FIELDS)))
     counts[places] = table[list(FIELDS)].to_numpy()
     lineage = table.drop_duplicates("model").set_index("model")["lineage"].loc[list(models)]
-    return Tally(split, chosen, models, benchmarks, lineage.to_numpy(dtype=np.int64), counts, bool(entry["apart"]))
+    return Tally(
+        split, chosen, models, benchmarks, lineage.to_numpy(dtype=np.int64), counts, bool(entry["apart"])
+    )

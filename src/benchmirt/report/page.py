@@ -154,6 +154,7 @@ class ClaimSection:
     parts: list[dict[str, str]]
     part_columns: list[tuple[str, str]]
     cells: list[dict[str, str]]
+    scores: list[dict[str, str]]
     why: str
     sample: str
     commands: list[str]
@@ -191,6 +192,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         parts=parts,
         part_columns=tables.part_columns(parts, str(record.get("kind") or "")),
         cells=tables.cells(record),
+        scores=tables.scores(record),
         why=str(record.get("why") or ""),
         sample=words.listing(sized),
         commands=[
