@@ -8,8 +8,7 @@ the folder that the configuration calls `results`:
     <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
     <results>/matrix/{policy}/, data_card.json        responses, items, models, coverage; policy: published, honest; summary
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
-    <results>/dimensions/                             consensus, stability, number, labels, item and model statistics
-    <results>/prediction/                             what is held out, how well it is predicted, and how sure that is
+    <results>/dimensions/, prediction/                consensus, stability, number, labels, statistics; held-out scores
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
     <results>/calibration/, scores/, shortform/       for new models: what measures them; if asked for, scores, short lists
     <results>/report/index.html, figures/             the page, and its figures as png, svg and pdf
