@@ -3,8 +3,7 @@
 outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each result has one place, in that order, below
 the folder that the configuration calls `results`:
 
-    <results>/fetched/{source}/                       data sets of the hub, and records of where they come from
-    <results>/sources/{source}/simulated_*            simulated response tables (their truth: truth/{source}/)
+    <results>/fetched/{source}/, sources/{source}/    data sets of the hub; simulated tables (their truth: truth/{source}/)
     <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
     <results>/matrix/{policy}/, data_card.json        responses, items, models, coverage; policy: published, honest; summary
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed

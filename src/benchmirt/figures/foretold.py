@@ -126,7 +126,8 @@ def scores(table: pd.DataFrame, about: Mapping[str, Any]) -> Figure:
     labels = about["labels"]
     if chosen.empty or not splits:
         return message("Nothing was held out.")
-    methods = [method for method in labels if (chosen["method"] == method).any()]
+    order = dict.fromkeys(method for name in splits for method in about["splits"][name]["methods"])
+    methods = [method for method in order if (chosen["method"] == method).any()]
     figure = sheet(WIDE, 0.75 + 2 * (0.4 + 0.15 * len(methods)))
     grid = np.atleast_2d(figure.subplots(2, len(splits), sharey=True, sharex=False))
     said = []
@@ -136,7 +137,7 @@ def scores(table: pd.DataFrame, about: Mapping[str, Any]) -> Figure:
             found: Any = own[own["split"] == split].to_dict("records")
             _bars(axes, found, methods, metric)
             if metric == "accuracy":
-                axes.set_title(TITLES[split], fontsize=6.8)
+                axes.set_title(TITLES[split].replace(" ", "\n", 1), fontsize=6.4)
             said.append(
                 f"{metric.replace('_', ' ')}, {TITLES[split]}: "
                 + ", ".join(f"{labels[one['method']]} {words.number(one['value'], 3)}" for one in found)
@@ -187,7 +188,7 @@ def calibration(table: pd.DataFrame, about: Mapping[str, Any]) -> Figure:
         axes.set_aspect("equal")
     for axes in grid[len(splits) :]:
         axes.set_axis_off()
-    figure.supxlabel("predicted probability of a right answer", fontsize=7)
+    grid[(down - 1) * across + (across > 2)].set_xlabel("predicted probability of a right answer", fontsize=7)
     figure.supylabel("observed share of right answers", fontsize=7)
     figure.legend(
         handles=[

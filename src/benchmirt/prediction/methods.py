@@ -44,7 +44,7 @@ def label(method: str) -> str:
     family, dims, *priors = method.split("_")
     if family == "mirt":
         return f"{dims}-D MIRT"
-    return f"{dims}-D as published" + (", with the priors of the others" if priors else "")
+    return f"{dims}-D as published" + (", matched priors" if priors else "")
 
 
 def mirt(dims: int) -> str:
