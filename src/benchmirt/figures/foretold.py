@@ -60,7 +60,7 @@ def _bars(axes: Axes, rows: Sequence[Mapping[str, Any]], methods: Sequence[str],
             continue
         row = found[method]
         colour = VERMILLION if method.startswith("published") else BLUE
-        ends = [row.get("low"), row.get("high")]
+        ends: list[Any] = [row.get("low"), row.get("high")]
         if all(words.is_number(end) for end in ends):
             axes.plot(ends, [n, n], color=colour, linewidth=1.1, zorder=2)
         axes.plot(

@@ -8,6 +8,7 @@ averaged over both posteriors (MacKay 1992), as those of the multidimensional fi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,7 @@ def fit(
     s, mu, t = 1.0, 0.0, 1.5
     theta_info, d_info = np.full(theta.size, 1.0), np.full(d.size, 1.0)
 
-    def parts() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def parts() -> tuple[NDArray[Any], NDArray[Any]]:
         """Score and information of every cell shown; single precision serves sums of so few."""
         logistic = expit((theta[:, None] + d).astype(np.float32))
         p = low.astype(np.float32) + span * logistic
