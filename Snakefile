@@ -2,12 +2,11 @@
 
 outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each result has one place in the `results` folder:
 
-    <results>/fetched/{source}/                       data sets of the hub, and records of where they come from
-    <results>/sources/{source}/simulated_*            simulated response tables (their truth: truth/{source}/)
+    <results>/fetched/{source}/, sources/{source}/    data sets of the hub; simulated tables (their truth: truth/{source}/)
     <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
     <results>/matrix/{policy}/, data_card.json        responses, items, models, coverage; policy: published, honest; summary
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
-    <results>/dimensions/, shortforms/                consensus, stability, number, labels, statistics; what fewer items lose
+    <results>/dimensions/, prediction/, shortforms/, pairs/    what is measured, how well it predicts, what fewer items lose
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
     <results>/calibration/, scores/, shortform/       for new models: what measures them; if asked for, scores, short lists
     <results>/report/index.html, figures/             the page, and its figures as png, svg and pdf
@@ -35,6 +34,7 @@ include: "workflow/rules/collect.smk"
 include: "workflow/rules/matrix.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/dimensions.smk"
+include: "workflow/rules/prediction.smk"
 include: "workflow/rules/shortforms.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/claims.smk"

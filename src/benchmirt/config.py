@@ -165,7 +165,7 @@ class Study:
         The results folder as given, without ``.`` and double slashes.
     sources
         In the order of the configuration.
-    models, joining, filter, fits, dimensions, shortforms, claims, report
+    models, joining, filter, fits, dimensions, prediction, shortforms, claims, report
         The sections, defaults filled.
     published_size
         Whether the sources hold the published study complete, so that counts are compared with the published ones.
@@ -195,6 +195,7 @@ class Study:
     filter: dict[str, Any]
     fits: dict[str, Any]
     dimensions: dict[str, Any]
+    prediction: dict[str, Any]
     shortforms: dict[str, Any]
     claims: dict[str, Any]
     report: dict[str, Any]
@@ -924,6 +925,7 @@ def load(
         filter=raw["filter"],
         fits=raw["fits"],
         dimensions=raw["dimensions"],
+        prediction=raw["prediction"],
         shortforms=raw["shortforms"],
         claims=raw["claims"],
         report=raw["report"],

@@ -32,6 +32,7 @@ __all__ = [
     "cluster_interval",
     "clusters",
     "combine_se",
+    "effective_clusters",
     "generator",
     "item_halves",
     "item_units",
@@ -105,6 +106,23 @@ def clusters(lineage: ArrayLike) -> NDArray[np.intp]:
     fresh = codes.copy()
     fresh[own] = (codes.max(initial=0) + 1) + np.arange(int(own.sum()))
     return np.unique(fresh, return_inverse=True)[1]
+
+
+def effective_clusters(codes: NDArray[Any]) -> float:
+    """Return how many equal clusters the clusters' sizes are worth, ``(sum n)^2 / sum n^2``.
+
+    Parameters
+    ----------
+    codes
+        Cluster of each model, shape (n,).
+
+    Notes
+    -----
+    Carter, Schnepel and Steigerwald (2017), *Review of Economics and Statistics* 99, 698-709, show that unequal
+    clusters count as fewer; this is their number where all of a cluster's variation is shared.
+    """
+    sizes = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
 
 
 def lineage_bootstrap(

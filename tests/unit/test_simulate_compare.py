@@ -18,7 +18,7 @@ LABELS: dict[str, Any] = {
         {"ability": 2, "name": "reasoning", "orientation": 1},
     ]
 }
-CLAIMS = [f"C{number}" for number in (1, 2, 3, *range(6, 17), *range(19, 23))]
+CLAIMS = [f"C{number}" for number in range(1, 23)]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_every_claim_has_an_expected_verdict_for_every_variant() -> None:
 @pytest.mark.parametrize("variant", ["one", "noise"])
 def test_no_second_dimension_is_ever_expected_without_one(variant: str) -> None:
     rows = compare.expected(variant)
-    needs = rows["claim"].isin([one for one in CLAIMS if one not in ("C1", "C2", "C22")]) & (
+    needs = rows["claim"].isin([one for one in CLAIMS if one not in ("C1", "C2", "C18", "C22")]) & (
         rows["column"] == "corrected"
     )
     assert all(allowed == ("not reproduced",) for allowed in rows.loc[needs, "expected"])

@@ -7,29 +7,13 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from benchmirt.claims.inputs import Unavailable
+from benchmirt.resampling import effective_clusters
 
 __all__ = ["LEVEL", "MIN_CLUSTERS", "degrees_of_freedom", "effective_clusters", "student_factor"]
 
 LEVEL = 0.95
 MIN_CLUSTERS = 3.0
 """With lineages worth fewer equal ones than this, no interval has a meaning."""
-
-
-def effective_clusters(codes: NDArray[np.int64]) -> float:
-    """Return how many equal clusters the clusters' sizes are worth, ``(sum n)^2 / sum n^2``.
-
-    Parameters
-    ----------
-    codes
-        Cluster of each model, shape (n,).
-
-    Notes
-    -----
-    Carter, Schnepel and Steigerwald (2017), *Review of Economics and Statistics* 99, 698-709, show that unequal
-    clusters count as fewer; this is their number where all of a cluster's variation is shared.
-    """
-    sizes = np.unique(codes, return_counts=True)[1].astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
 
 
 def degrees_of_freedom(codes: NDArray[np.int64]) -> float:

@@ -58,6 +58,8 @@ class PartResult:
         The published figure.
     as_published, as_published_why
         What the published way gives here, and why that cannot be compared (empty if it can).
+    pairs
+        Numbers here and as published that have to meet one by one, instead of `as_published` and `published`.
     compares
         Whether the as-published number is compared with a published one.
     extra
@@ -82,6 +84,7 @@ class PartResult:
     published: float | None = None
     as_published: float | None = None
     as_published_why: str = ""
+    pairs: tuple[tuple[float, float], ...] = ()
     compares: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -131,7 +134,8 @@ class PartResult:
         if self.as_published is None or self.as_published_why:
             return CANNOT_TEST
         if self.published is not None and self.part.published_region is None:
-            near = abs(self.as_published - self.published) <= self.part.tolerance + 1e-9
+            pairs = self.pairs or ((self.as_published, self.published),)
+            near = all(abs(here - there) <= self.part.tolerance + 1e-9 for here, there in pairs)
             return MATCHES if near else DIFFERS
         region = self.part.published_region or self.region
         if region is None:

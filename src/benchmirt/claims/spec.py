@@ -64,7 +64,7 @@ class Statistic:
     Attributes
     ----------
     unit
-        Unit of the estimate: r, degrees, count, share, congruence or nothing.
+        Unit of the estimate: r, degrees, count, share, congruence, gain or nothing.
     needs, takes
         Keys of the part that must and may be given, beyond those that every part may have.
     """
@@ -117,6 +117,12 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
         "congruence": Statistic("congruence", ("category", "ability", *_REGION)),
     },
     "label": {"label_r": Statistic("r", ("ability", *_REGION), ("select", "except"))},
+    "prediction": {
+        f"{metric}_gain": Statistic(
+            "gain", ("split", "method", "baseline", *_REGION), ("average", "published_scores")
+        )
+        for metric in ("accuracy", "log_loss", "rank")
+    },
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
 
@@ -127,6 +133,14 @@ FORMS = ("information", "filter")
 
 SCOPES = ("benchmark", "category", "all")
 """Within what the published filter bins items."""
+SPLITS = ("cells", "lineages", "few_answers", "items", "benchmarks", "newer_models")
+"""What a claim on prediction can hold out."""
+METHODS = (
+    *("model_mean", "category_mean", "benchmark_mean", "item_mean"),
+    *("rasch", "rasch_benchmark", "mirt_1_category"),
+)
+"""How it can be predicted, beside ``mirt_1``, ``mirt_2``, ..."""
+AVERAGES = ("micro", "macro")
 
 TABULAR = ("count_within", "sign_flips")
 """Statistics that compare a whole table of published figures."""
@@ -137,6 +151,7 @@ _REQUIRED = ("id", "kind", "statement", "parts")
 _COMMON = ("name", "statistic", "published", "tolerance", "published_region")
 _PUBLISHED = ("text", "value", "needs")
 _BOUNDS = ("low", "high", "text")
+_MIRT = re.compile(r"mirt_[1-9]\d?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -171,6 +186,11 @@ class Part:
         Where the condition is true; None for counts, which are compared with `expected` or the manifest.
     published_region
         Where the as-published number matches, if that differs from `region`.
+    split, method, baseline, average
+        Of a prediction: what is held out, how it is predicted, what that is compared with, and whether cells (micro) or
+        benchmarks (macro) are averaged.
+    published_scores
+        The published scores of method and baseline, each of which the as-published ones must meet.
     """
 
     name: str
@@ -199,6 +219,11 @@ class Part:
     changed: str | None = None
     end: str = "high"
     category: str | None = None
+    split: str | None = None
+    method: str | None = None
+    baseline: str | None = None
+    average: str = "micro"
+    published_scores: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -351,6 +376,20 @@ class _Reader:
         self.tell("", where, found=_shown(value), expected="a category, or the number of an ability from 1")
         return None
 
+    def method(self, value: object, where: str) -> str | None:
+        if isinstance(value, str) and _MIRT.fullmatch(value):
+            return value
+        return self.choice(value, (*METHODS, "mirt_1", "mirt_2"), where)
+
+    def pair(self, value: object, where: str) -> tuple[float, float] | None:
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            self.tell(
+                "", where, found=_shown(value), expected="two numbers: of the method and of the baseline"
+            )
+            return None
+        first, second = (self.number(one, f"{where}[{k}]") for k, one in enumerate(value))
+        return None if first is None or second is None else (first, second)
+
     def part(self, value: object, where: str, kind: str) -> Part | None:
         given = self.mapping(value, where)
         if not isinstance(value, Mapping):
@@ -407,10 +446,22 @@ class _Reader:
                 made[key] = self.text(entry, at)
             elif key == "end":
                 made[key] = self.choice(entry, ENDS, at) or ENDS[0]
+            elif key == "split":
+                made[key] = self.choice(entry, SPLITS, at)
+            elif key in ("method", "baseline"):
+                made[key] = self.method(entry, at)
+            elif key == "average":
+                made[key] = self.choice(entry, AVERAGES, at)
+            elif key == "published_scores":
+                made[key] = self.pair(entry, at)
         if given.get("base") is not None and given.get("base") == given.get("changed"):
             self.tell("a model is paired with itself", f"{where}.changed", found=_shown(given["changed"]))
         if given.get("against") is not None and given.get("against") == given.get("ability"):
             self.tell("an ability is set against itself", f"{where}.against", found=_shown(given["against"]))
+        if given.get("method") is not None and given.get("method") == given.get("baseline"):
+            self.tell(
+                "a method is compared with itself", f"{where}.baseline", found=_shown(given["baseline"])
+            )
         if "tolerance" in made and made["tolerance"] is None:
             del made["tolerance"]
         return Part(**made)
@@ -635,6 +686,12 @@ _INPUTS = {
     "pair": (*(file for file in _FITTED if file != "dimensions/bootstrap.nc"), "pairs/refits.nc"),
     "mix": (*_SMALL, "dimensions/labels.json", *(f"dimensions/{file}" for file in MIX_FILES)),
     "label": _FITTED,
+    "prediction": (
+        *_SMALL,
+        "prediction/prediction.json",
+        "prediction/scores.csv",
+        "prediction/models.parquet",
+    ),
 }
 
 

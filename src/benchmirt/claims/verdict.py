@@ -64,6 +64,8 @@ def number(value: float, unit: str = "") -> str:
         return f"{value:,.0f}"
     if value == round(value):
         return f"{value:.0f}"
+    if unit == "gain":
+        return f"{value:.3f}".replace("0.", ".", 1)
     if unit == "degrees":
         return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
     text = f"{value:.2f}" if abs(value) >= 0.01 else f"{value:.2g}"

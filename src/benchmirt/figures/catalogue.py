@@ -21,6 +21,7 @@ STABILITY = (
 )
 REPRODUCIBILITY = "dimensions/reproducibility.csv"
 SHORTFORMS = tuple(f"shortforms/{table}.csv" for table in ("curve", "correlations", "weakening"))
+PREDICTION = "prediction/prediction.json"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,22 @@ CATALOGUE: dict[str, Entry] = _entries(
         "Dimensions",
         "heldout.rst",
     ),
+    Entry(
+        "scores",
+        "How well held-out answers are predicted",
+        (PREDICTION, "prediction/scores.csv"),
+        False,
+        "Prediction",
+        "scores.rst",
+    ),
+    Entry(
+        "calibration",
+        "Whether predicted probabilities mean what they say",
+        (PREDICTION, "prediction/calibration.csv"),
+        False,
+        "Prediction",
+        "calibration.rst",
+    ),
     Entry("stability", "Agreement of independent halves", STABILITY, False, "Dimensions", "stability.rst"),
     Entry(
         "reproducibility",
@@ -130,6 +147,7 @@ _BY_KIND: dict[str, tuple[str, ...]] = {
     "pair": (),
     "mix": (),
     "label": (),
+    "prediction": (),
 }
 
 _CLAIM = "claim_"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmirt.figures import (
     agreement,
     evidence,
+    foretold,
     items,
     number,
     plane,
@@ -595,3 +596,31 @@ def label(record: Mapping[str, Any]) -> Figure:
         return verdicts.parts(record)
     name = str(found.get("ability_name") or "the ability")
     return _stack(record, COLUMN, 1.35, lambda figure: evidence.labels(figure, found["groups"], name))
+
+
+# ------------------------------------------------------------------ prediction
+
+
+@styled
+def prediction(record: Mapping[str, Any]) -> Figure:
+    """Scores of all methods in the splits that a claim is about, above the claim's intervals."""
+    if sentence := nothing(record):
+        return message(sentence)
+    entries = foretold.listed(record)
+    if not entries:
+        return verdicts.parts(record)
+    splits = list(dict.fromkeys(str(entry["split"]) for entry in entries))
+    methods = list(dict.fromkeys(str(entry["method"]) for entry in entries))
+    labels = {str(entry["method"]): str(entry["label"]) for entry in entries}
+    metrics = foretold.metrics(record)
+
+    def paint(figure: FigureBase) -> None:
+        grid = np.atleast_2d(figure.subplots(1, len(splits) * len(metrics), sharey=True))[0]
+        places = [(split, metric) for split in splits for metric in metrics]
+        for axes, (split, metric) in zip(grid, places, strict=True):
+            own = [entry for entry in entries if entry["split"] == split]
+            foretold.panel(axes, own, metric, methods)
+            axes.set_title(foretold.TITLES.get(split, split), fontsize=6.6)
+        grid[0].set_yticks(range(len(methods)), [labels[method] for method in methods], fontsize=6)
+
+    return _stack(record, WIDE, 0.75 + 0.155 * len(methods), paint)

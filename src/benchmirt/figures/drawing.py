@@ -21,6 +21,7 @@ from benchmirt.figures import (
     catalogue,
     claim,
     coverage,
+    foretold,
     items,
     number,
     steadiness,
@@ -118,6 +119,14 @@ _GENERAL: dict[str, Callable[[Path], Figure]] = {
     "reproducibility": lambda r: steadiness.reproducibility(
         store.read_csv(r / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension", "congruence"))
     ),
+    "scores": lambda r: foretold.scores(
+        store.read_csv(r / "prediction" / "scores.csv", ("split", "method", "fold", "metric", "value")),
+        store.read_json(r / catalogue.PREDICTION),
+    ),
+    "calibration": lambda r: foretold.calibration(
+        store.read_csv(r / "prediction" / "calibration.csv", ("split", "method", "predicted", "observed")),
+        store.read_json(r / catalogue.PREDICTION),
+    ),
     "coverage": lambda r: coverage.coverage(
         store.read_csv(r / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items", "observed"))
     ),
@@ -152,6 +161,8 @@ def _of_claim(results: Path, record: dict[str, Any]) -> Figure:
     if kind == "shortform":
         curve, pairs, weakening = (store.read_csv(results / path) for path in catalogue.SHORTFORMS)
         return claim.shortform(record, curve, pairs, weakening, store.read_abilities(results))
+    if kind == "prediction":
+        return claim.prediction(record)
     return verdicts.parts(record)
 
 

@@ -15,7 +15,7 @@ MINUS = "\u2212"
 NOTHING = "\u2013"
 ELLIPSIS = "\u2026"
 
-UNITS = ("r", "degrees", "count", "share", "congruence", "log loss", "")
+UNITS = ("r", "degrees", "count", "share", "congruence", "log loss", "gain", "")
 _UNIT_OF_KIND = {
     "count": "count",
     "correlation": "r",
@@ -27,6 +27,7 @@ _UNIT_OF_KIND = {
     "pair": "share",
     "mix": "congruence",
     "label": "r",
+    "prediction": "gain",
 }
 
 
@@ -192,7 +193,7 @@ def quantity(value: object, unit: str = "") -> str:
         return number(value, 0) + "\u00b0"
     if unit == "count":
         return count(value)
-    if unit == "log loss":
+    if unit in ("log loss", "gain"):
         return number(value, 3)
     return number(value)
 

@@ -40,6 +40,15 @@ CAPTIONS: dict[str, str] = {
         "better. The smallest number of dimensions within one standard error of the best is chosen (ring). Below, if "
         "given: the accuracy on single answers that were left out, as the published study did it."
     ),
+    "scores": (
+        "Answers that were held out, in several ways, and predicted by simple means, by additive models (Rasch) and by models "
+        "with several abilities (MIRT). Above: the share of answers foretold right; below: log loss, which punishes false "
+        "confidence and cannot be bettered by it. Only the study’s own fits (crosses) have the study’s priors."
+    ),
+    "calibration": (
+        "Of the answers that were given a probability of, say, .7, seven of ten should be right: the nearer to the dashed "
+        "line, the more a method’s probabilities mean what they say."
+    ),
     "stability": (
         "Models and questions are split into halves that share nothing, and both are fitted. Blue: how well a dimension of "
         "one half agrees with that of the other. Grey: the same for data made without that dimension. A dimension that is "
@@ -89,6 +98,10 @@ _KINDS: dict[str, str] = {
         "The two sets of questions that the claim sets against each other, in the plane of {plane}, with their "
         "mean directions and 95 % bootstrap intervals (wedges). Below: the difference and the region in which the claim "
         "is true."
+    ),
+    "prediction": (
+        "Scores of all methods on the answers that were held out (the best one filled), by what was held out, with those "
+        "of the published procedure beside them. Below: the claim’s own gains with the region in which the claim is true."
     ),
     "correlation": (
         "Benchmark average against ability, one mark per model; the benchmark’s own answers have no part in the ability "

@@ -157,6 +157,7 @@ class ClaimSection:
     pairs: list[dict[str, str]]
     filtered: list[dict[str, str]]
     evidence: list[tables.Evidence]
+    scores: list[dict[str, str]]
     why: str
     sample: str
     commands: list[str]
@@ -197,6 +198,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         pairs=tables.pairs(record),
         filtered=tables.filtered(record),
         evidence=tables.evidence(record),
+        scores=tables.scores(record),
         why=str(record.get("why") or ""),
         sample=words.listing(sized),
         commands=[

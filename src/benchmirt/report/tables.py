@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmirt.figures import plane, steadiness, words
+from benchmirt.figures import foretold, plane, steadiness, words
 from benchmirt.figures.store import discriminations, selected, was_fitted
 from benchmirt.report.gather import Findings, Fit
 
@@ -252,6 +252,24 @@ def _written(row: Mapping[str, Any], key: str, unit: str) -> str:
     if unit == "name":
         return str(value)
     return words.probability(value) if unit == "p" and words.is_number(value) else words.quantity(value, unit)
+
+
+def scores(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of a claim on prediction: the scores of all methods in the splits that it looks at."""
+    averages = {"micro": "all answers", "macro": "benchmarks"}
+    return [
+        {
+            "split": words.capital(foretold.TITLES.get(str(entry["split"]), str(entry["split"]))),
+            "method": str(entry["label"]),
+            "average": averages.get(str(entry["average"]), ""),
+            **{metric: words.quantity(entry.get(metric), "gain") for metric in foretold.MEASURES},
+            **{
+                f"{metric}_interval": words.interval(entry.get(f"{metric}_interval"), "gain")
+                for metric in foretold.MEASURES
+            },
+        }
+        for entry in foretold.listed(record)
+    ]
 
 
 def command(found: Findings, path: str) -> str:

@@ -1,0 +1,273 @@
+"""How well outcomes were predicted, counted per model and benchmark, and the measures that follow from the counts.
+
+Log loss and the Brier score are proper: nobody can better them by reporting other probabilities than he believes in. Accuracy
+of rounded probabilities and the mean absolute error, which the published study uses, are not. Rank agreement is the Spearman
+correlation over models between the mean predicted and the mean observed outcome of the cells scored: a comparison of like with
+like only where all models are scored on the same items. AUC and calibration need single cells, which are counted in 1,000
+classes of the predicted logit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import rankdata
+
+__all__ = [
+    "AVERAGES",
+    "FIELDS",
+    "LESS_IS_BETTER",
+    "METRICS",
+    "Classes",
+    "Tally",
+    "calibration_line",
+    "classes",
+    "count",
+    "measure",
+]
+
+Floats = NDArray[np.float64]
+
+FIELDS = ("cells", "right", "error", "log_loss", "brier", "observed", "predicted")
+"""What is summed over the cells of a model in a benchmark."""
+METRICS = ("accuracy", "error", "log_loss", "brier", "rank")
+"""Measures that follow from `FIELDS`."""
+LESS_IS_BETTER = ("error", "log_loss", "brier")
+AVERAGES = ("micro", "macro")
+"""Over all cells, and over benchmarks; for the rank agreement: of the means over all cells, and over benchmarks."""
+
+_CLIP = 1e-6
+_CLASSES = 1000
+_REACH = 8.0  # logits that the classes span on either side
+_NUMERATOR = {"accuracy": "right", "error": "error", "log_loss": "log_loss", "brier": "brier"}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of one split.
+
+    Attributes
+    ----------
+    split
+        Its name.
+    methods, models, benchmarks
+        Names: M, N and B of them.
+    lineage
+        Codes of the models' lineages, shape (N,).
+    counts
+        Shape (folds, M, N, B, fields).
+    apart
+        Whether the folds compare different models (:class:`benchmirt.prediction.splits.Split`).
+    """
+
+    split: str
+    methods: tuple[str, ...]
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    lineage: NDArray[np.int64]
+    counts: Floats
+    apart: bool
+
+
+def count(
+    probability: Floats,
+    responses: NDArray[np.int8],
+    scored: NDArray[np.bool_],
+    benchmark: NDArray[np.int64],
+    benchmarks: int,
+) -> Floats:
+    """Sum `FIELDS` over the cells of each model in each benchmark.
+
+    Parameters
+    ----------
+    probability, responses, scored
+        Shape (N, J); what is not scored is not read.
+    benchmark
+        Code of each item's benchmark, shape (J,).
+    benchmarks
+        Number of benchmarks B.
+
+    Returns
+    -------
+    Shape (N, B, fields).
+    """
+    member = (benchmark[:, None] == np.arange(benchmarks)).astype(np.float64)
+    y = np.where(scored, responses, 0).astype(np.float64)
+    p = np.where(scored, probability, 0.0)
+    sure = np.clip(np.where(y == 1, p, 1.0 - p), _CLIP, 1.0)
+    fields = (
+        np.ones_like(p),
+        ((p > 0.5) == (y == 1)).astype(np.float64),
+        np.abs(y - p),
+        -np.log(sure),
+        (y - p) ** 2,
+        y,
+        p,
+    )
+    return np.stack([np.where(scored, one, 0.0) @ member for one in fields], axis=-1)
+
+
+def _ratios(counts: Floats, metric: str) -> Floats:
+    """Measure by method: micro, macro and each benchmark, from (M, N, B, fields) -> (M, B + 2)."""
+    above = counts[..., FIELDS.index(_NUMERATOR[metric])].sum(axis=1)
+    below = counts[..., 0].sum(axis=1)
+    known = below.sum(axis=0) > 0
+    each = np.where(known, above / np.where(known, below, 1.0), np.nan)
+    micro = above.sum(axis=1) / max(float(below[0].sum()), 1.0)
+    macro = each[:, known].mean(axis=1) if known.any() else np.full(len(each), np.nan)
+    return np.column_stack([micro, macro, each])
+
+
+def _spearman(predicted: Floats, observed: Floats) -> Floats:
+    """Spearman correlation of each method's predictions (n, M) with the observed means (n,).
+
+    0 where the predictions are all alike, NaN where the observed means are, or with fewer than 3 models.
+    """
+    if len(observed) < 3 or np.ptp(observed) == 0:
+        return np.full(predicted.shape[1], np.nan)
+    # predictions that differ by rounding alone are alike
+    ranks = rankdata(np.round(predicted, 10), axis=0)
+    ranks -= ranks.mean(axis=0)
+    target = rankdata(np.round(observed, 10))
+    target -= target.mean()
+    size = np.sqrt((ranks**2).sum(axis=0) * (target**2).sum())
+    return np.asarray(np.where(size > 0, target @ ranks / np.where(size > 0, size, 1.0), 0.0))
+
+
+def _ranks(counts: Floats) -> Floats:
+    """Rank agreement in one fold, from (M, N, B, fields) -> (M, B + 2)."""
+    cells, observed = counts[0, :, :, 0], counts[0, :, :, FIELDS.index("observed")]
+    predicted = counts[..., FIELDS.index("predicted")]
+    columns = []
+    for cell, seen, guess in [
+        (cells.sum(axis=1), observed.sum(axis=1), predicted.sum(axis=2)),
+        *((cells[:, b], observed[:, b], predicted[:, :, b]) for b in range(cells.shape[1])),
+    ]:
+        ran = cell > 0
+        columns.append(_spearman((guess[:, ran] / cell[ran]).T, seen[ran] / cell[ran]))
+    micro, *each = columns
+    table = np.column_stack(each)
+    known = np.isfinite(table).all(axis=0)
+    macro = table[:, known].mean(axis=1) if known.any() else np.full(len(table), np.nan)
+    return np.column_stack([micro, macro, table])
+
+
+def measure(counts: Floats, metric: str, *, apart: bool) -> Floats:
+    """Compute a measure from counts.
+
+    Parameters
+    ----------
+    counts
+        Shape (folds, M, N, B, fields).
+    metric
+        One of `METRICS`. Ranks are compared within a fold and then averaged over the folds (where all folds test the same
+        models, their predictions together would hold the outcomes), or over all folds at once where each model is in one.
+    apart
+        Whether each model is in one fold only.
+
+    Returns
+    -------
+    Shape (M, B + 2): over all cells (micro), over benchmarks (macro), and in each benchmark; NaN where nothing is scored.
+    """
+    if metric != "rank":
+        return _ratios(counts.sum(axis=0), metric)
+    if apart:
+        return _ranks(counts.sum(axis=0))
+    found = np.stack([_ranks(one) for one in counts])
+    seen = np.isfinite(found)
+    total = np.where(seen, found, 0.0).sum(axis=0)
+    return np.where(seen.any(axis=0), total / np.maximum(seen.sum(axis=0), 1), np.nan)
+
+
+# ------------------------------------------------------------------------------------------ single cells
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Cells by class of the predicted logit.
+
+    Attributes
+    ----------
+    cells
+        How many had the outcome 0 and 1, shape (..., classes, 2).
+    """
+
+    cells: NDArray[np.int64]
+
+    @property
+    def probability(self) -> Floats:
+        """Predicted probability in the middle of each class."""
+        width = 2 * _REACH / _CLASSES
+        return np.asarray(expit(-_REACH + width * (np.arange(_CLASSES) + 0.5)))
+
+    def auc(self) -> float:
+        """Chance that a right answer was given the larger probability than a wrong one; NaN without either."""
+        wrong, right = self.cells[:, 0], self.cells[:, 1]
+        pairs = float(wrong.sum()) * float(right.sum())
+        if pairs == 0:
+            return float("nan")
+        below = np.cumsum(wrong) - wrong
+        return float((right * (below + 0.5 * wrong)).sum() / pairs)
+
+    def curve(self, parts: int = 10) -> pd.DataFrame:
+        """Observed share of right answers by predicted probability: part, cells, predicted, observed."""
+        part = np.minimum((self.probability * parts).astype(np.int64), parts - 1)
+        both = self.cells.sum(axis=1)
+        size = np.bincount(part, weights=both, minlength=parts)
+        with np.errstate(invalid="ignore"):
+            predicted = np.bincount(part, weights=both * self.probability, minlength=parts) / size
+            observed = np.bincount(part, weights=self.cells[:, 1], minlength=parts) / size
+        table = pd.DataFrame(
+            {
+                "part": np.arange(parts) + 1,
+                "cells": size.astype(np.int64),
+                "predicted": predicted,
+                "observed": observed,
+            }
+        )
+        return table[table["cells"] > 0].reset_index(drop=True)
+
+
+def classes(
+    probability: Floats,
+    responses: NDArray[np.int8],
+    scored: NDArray[np.bool_],
+    benchmark: NDArray[np.int64],
+    benchmarks: int,
+) -> NDArray[np.int64]:
+    """Count the scored cells by benchmark, class of the predicted logit, and outcome; shape (B, classes, 2)."""
+    model, item = np.nonzero(scored)
+    p = np.clip(probability[model, item], _CLIP, 1.0 - _CLIP)
+    place = np.clip((logit(p) + _REACH) / (2 * _REACH) * _CLASSES, 0, _CLASSES - 1).astype(np.int64)
+    code = (benchmark[item] * _CLASSES + place) * 2 + responses[model, item]
+    return np.bincount(code, minlength=benchmarks * _CLASSES * 2).reshape(benchmarks, _CLASSES, 2)
+
+
+def calibration_line(found: Classes) -> tuple[float, float]:
+    """Fit logit P(right) = intercept + slope * predicted logit by maximum likelihood (Cox 1958).
+
+    Returns
+    -------
+    Slope and intercept: 1 and 0 for calibrated predictions; a slope below 1 means that they are too extreme. NaN where the
+    predictions or the outcomes are all alike.
+    """
+    both = found.cells.sum(axis=1).astype(np.float64)
+    used = both > 0
+    total, right = both[used], found.cells[used, 1].astype(np.float64)
+    if used.sum() < 2 or right.sum() in (0.0, total.sum()):
+        return float("nan"), float("nan")
+    x = np.column_stack([np.ones(int(used.sum())), logit(found.probability[used])])
+    line: Any = np.array([0.0, 1.0])
+    for _ in range(50):
+        p = expit(x @ line)
+        information = (x * (total * p * (1.0 - p))[:, None]).T @ x
+        step = np.linalg.solve(information, x.T @ (right - total * p))
+        line = line + np.clip(step, -1.0, 1.0)
+        if float(np.abs(step).max()) < 1e-8:
+            break
+    return float(line[1]), float(line[0])
