@@ -96,20 +96,21 @@ def count(
     -------
     Shape (N, B, fields).
     """
-    member = (benchmark[:, None] == np.arange(benchmarks)).astype(np.float64)
-    y = np.where(scored, responses, 0).astype(np.float64)
-    p = np.where(scored, probability, 0.0)
-    sure = np.clip(np.where(y == 1, p, 1.0 - p), _CLIP, 1.0)
+    model, item = np.nonzero(scored)
+    y, p = responses[model, item].astype(np.float64), probability[model, item]
     fields = (
-        np.ones_like(p),
-        ((p > 0.5) == (y == 1)).astype(np.float64),
+        None,
+        (p > 0.5) == (y == 1),
         np.abs(y - p),
-        -np.log(sure),
+        -np.log(np.clip(np.where(y == 1, p, 1.0 - p), _CLIP, 1.0)),
         (y - p) ** 2,
         y,
         p,
     )
-    return np.stack([np.where(scored, one, 0.0) @ member for one in fields], axis=-1)
+    shape = (len(responses), benchmarks)
+    place = model * benchmarks + benchmark[item]
+    sums = [np.bincount(place, weights=one, minlength=shape[0] * shape[1]).reshape(shape) for one in fields]
+    return np.stack(sums, axis=-1).astype(np.float64)
 
 
 def _ratios(counts: Floats, metric: str) -> Floats:
