@@ -153,11 +153,7 @@ class ClaimSection:
     caption: str
     parts: list[dict[str, str]]
     part_columns: list[tuple[str, str]]
-    cells: list[dict[str, str]]
-    pairs: list[dict[str, str]]
-    filtered: list[dict[str, str]]
     evidence: list[tables.Evidence]
-    scores: list[dict[str, str]]
     why: str
     sample: str
     commands: list[str]
@@ -194,11 +190,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         caption=captions.of_kind(str(record.get("kind") or ""), found.naming.dims),
         parts=parts,
         part_columns=tables.part_columns(parts, str(record.get("kind") or "")),
-        cells=tables.cells(record),
-        pairs=tables.pairs(record),
-        filtered=tables.filtered(record),
         evidence=tables.evidence(record),
-        scores=tables.scores(record),
         why=str(record.get("why") or ""),
         sample=words.listing(sized),
         commands=[

@@ -15,6 +15,7 @@ from benchmirt.figures.store import discriminations, selected, was_fitted
 from benchmirt.report.gather import Findings, Fit
 
 MOST_ROWS = 200
+_INTERVAL = "95\u00a0% interval"
 """A table on the page shows at most so many rows; the CSV file has them all."""
 
 
@@ -155,91 +156,141 @@ def part_columns(rows: Sequence[Mapping[str, str]], kind: str = "") -> list[tupl
     ]
 
 
-def cells(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the rows of a claim that is about a whole table, such as 32 correlations."""
-    rows = []
-    for part in (record.get("corrected") or {}).get("parts") or []:
-        for cell in part.get("cells") or []:
-            rows.append(
-                {
-                    "benchmark": str(cell.get("benchmark")),
-                    "ability": str(cell.get("ability")),
-                    "published": words.number(cell.get("published")),
-                    "estimate": words.number(cell.get("estimate")),
-                    "interval": words.interval(cell.get("interval")),
-                    "within": {"yes": "within", "no": "outside", "open": "open"}.get(
-                        str(cell.get("within")), ""
-                    ),
-                }
-            )
-        if rows:
-            break
-    return rows
-
-
-def pairs(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the rows of a claim about short forms: correlations of all items and of the form, by benchmark and ability."""
-    return [
-        {
-            "benchmark": str(pair["benchmark"]),
-            "ability": str(pair["ability"]),
-            "items": words.count(pair["items"]),
-            "kept": words.number(pair["kept"], 1),
-            "full": words.number(pair["r_full"]),
-            "form": words.number(pair["r_form"]),
-            "difference": words.number(pair["difference"]),
-            "interval": words.interval(pair["interval"]),
-        }
-        for part in (record.get("corrected") or {}).get("parts") or []
-        for pair in part.get("pairs") or []
-    ]
-
-
-def filtered(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what the published filter really keeps, a row per scope and cut, from a claim about short forms."""
-    parts = (record.get("corrected") or {}).get("parts") or [{}]
-    return [
-        {
-            "scope": {"all": "all questions", "category": "each category"}.get(
-                row["scope"], "each benchmark"
-            ),
-            "share": words.share(1.0 - row["cut"]),
-            "nominal": words.count(row["nominal"]),
-            "kept": words.count(row["kept"]),
-            "real": words.share(row["kept"] / row["items"]) if row["items"] else words.NOTHING,
-            "most": words.share(row["most"]),
-            "vanished": words.listing(row["vanished"]) or words.NOTHING,
-        }
-        for row in parts[0].get("filter") or []
-    ]
-
-
 @dataclass(frozen=True)
 class Evidence:
-    """A table of its own that a kind of claim shows: caption, headings with whether they head numbers, and rows."""
+    """A table of its own that a claim shows: what it is called, caption, headings with whether they head numbers, and rows."""
 
+    summary: str
     caption: str
     headings: list[tuple[str, bool]]
     rows: list[list[str]]
 
 
 def evidence(record: Mapping[str, Any]) -> list[Evidence]:
-    """Return the tables of a claim's own kind; columns that hold nothing are left out."""
-    made = []
-    for part in (record.get("corrected") or {}).get("parts") or []:
-        table = part.get("table")
-        if not table:
-            continue
-        shown = [
-            (heading, unit != "name", [_written(row, key, unit) for row in table["rows"][:MOST_ROWS]])
-            for key, heading, unit in table["columns"]
+    """Return the tables of a claim beside its parts, those that hold anything."""
+    parts = (record.get("corrected") or {}).get("parts") or []
+    of_kind = (
+        make(str(record.get("claim")), record, parts) for make in (_scores, _cells, _filtered, _correlations)
+    )
+    return [table for table in (*of_kind, *map(_own, parts)) if table is not None and table.rows]
+
+
+def _listed(parts: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    """Return what the first part that has any holds under a key."""
+    return next((list(part[key]) for part in parts if part.get(key)), [])
+
+
+def _scores(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+    """Return the scores of all methods in the splits that a claim on prediction looks at."""
+    averages = {"micro": "all answers", "macro": "benchmarks"}
+    rows = [
+        [
+            words.capital(foretold.TITLES.get(str(entry["split"]), str(entry["split"]))),
+            str(entry["label"]),
+            averages.get(str(entry["average"]), ""),
+            *(
+                text
+                for metric in foretold.MEASURES
+                for text in (
+                    words.quantity(entry.get(metric), "gain"),
+                    words.interval(entry.get(f"{metric}_interval"), "gain"),
+                )
+            ),
         ]
-        kept = [column for column in shown if any(text != words.NOTHING for text in column[2])]
-        rows = [list(row) for row in zip(*(column[2] for column in kept), strict=True)]
-        if rows:
-            headings = [(heading, numeric) for heading, numeric, _ in kept]
-            made.append(Evidence(words.punctuate(str(table["caption"])), headings, rows))
-    return made
+        for entry in foretold.listed(record)
+    ]
+    measures = [
+        (text, True) for name in ("Accuracy", "Log loss", "Rank agreement") for text in (name, _INTERVAL)
+    ]
+    headings = [("Held out", False), ("Method", False), ("Average over", False), *measures]
+    return Evidence(f"Scores of all methods and splits of {claim}", "", headings, rows)
+
+
+def _cells(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+    """Return the cells of a claim that is about a whole table, such as 32 correlations."""
+    within = {"yes": "within", "no": "outside", "open": "open"}
+    rows = [
+        [
+            str(cell.get("benchmark")),
+            str(cell.get("ability")),
+            words.number(cell.get("published")),
+            words.number(cell.get("estimate")),
+            words.interval(cell.get("interval")),
+            within.get(str(cell.get("within")), ""),
+        ]
+        for cell in _listed(parts, "cells")
+    ]
+    numbers = [(name, True) for name in ("Published", "Corrected", _INTERVAL)]
+    headings = [("Benchmark", False), ("Ability", False), *numbers, ("Near the published", False)]
+    return Evidence(f"All {words.count(len(rows))} cells of {claim}", "", headings, rows)
+
+
+def _filtered(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+    """Return what the published filter really keeps, a row per scope and cut, from a claim about short forms."""
+    scopes = {"all": "all questions", "category": "each category"}
+    rows = [
+        [
+            scopes.get(row["scope"], "each benchmark"),
+            words.share(1.0 - row["cut"]),
+            words.count(row["nominal"]),
+            words.count(row["kept"]),
+            words.share(row["kept"] / row["items"]) if row["items"] else words.NOTHING,
+            words.share(row["most"]),
+            words.listing(row["vanished"]) or words.NOTHING,
+        ]
+        for row in _listed(parts, "filter")
+    ]
+    numbers = ("Meant to keep", "Questions that is", "Kept", "Really", "At most, of a benchmark")
+    return Evidence(
+        "What the published filter keeps",
+        "Questions are cut into 100 bins of equal size by their published difficulty, and the most discriminating of each bin "
+        "are kept: at least one, so that small benchmarks keep far more than they should.",
+        [("Bins within", False), *((name, True) for name in numbers), ("Benchmarks that vanish", False)],
+        rows,
+    )
+
+
+def _correlations(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+    """Return the correlations of all items and of a short form, by benchmark and ability."""
+    rows = [
+        [
+            str(pair["benchmark"]),
+            str(pair["ability"]),
+            words.count(pair["items"]),
+            words.number(pair["kept"], 1),
+            *(words.number(pair[key]) for key in ("r_full", "r_form", "difference")),
+            words.interval(pair["interval"]),
+        ]
+        for pair in _listed(parts, "pairs")
+    ]
+    numbers = ("Questions", "Kept", "r, all", "r, kept", "Difference", f"Simultaneous {_INTERVAL}")
+    return Evidence(
+        f"All {words.count(len(rows))} correlations of {claim}",
+        "r with the ability worked out without the benchmark. Kept: questions of the short form, on average over the folds of "
+        "lineages.",
+        [("Benchmark", False), ("Ability", False), *((name, True) for name in numbers)],
+        rows,
+    )
+
+
+def _own(part: Mapping[str, Any]) -> Evidence | None:
+    """Return the table that a part brings along, with its caption and columns; those that hold nothing are left out."""
+    table = part.get("table")
+    if not table:
+        return None
+    shown = [
+        (heading, unit != "name", [_written(row, key, unit) for row in table["rows"][:MOST_ROWS]])
+        for key, heading, unit in table["columns"]
+    ]
+    kept = [column for column in shown if any(text != words.NOTHING for text in column[2])]
+    rows = [list(row) for row in zip(*(column[2] for column in kept), strict=True)]
+    headings = [(heading, numeric) for heading, numeric, _ in kept]
+    return Evidence(
+        f"{words.capital(words.plural(len(rows), 'row'))} of evidence",
+        words.punctuate(str(table["caption"])),
+        headings,
+        rows,
+    )
 
 
 def _written(row: Mapping[str, Any], key: str, unit: str) -> str:
@@ -252,24 +303,6 @@ def _written(row: Mapping[str, Any], key: str, unit: str) -> str:
     if unit == "name":
         return str(value)
     return words.probability(value) if unit == "p" and words.is_number(value) else words.quantity(value, unit)
-
-
-def scores(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the rows of a claim on prediction: the scores of all methods in the splits that it looks at."""
-    averages = {"micro": "all answers", "macro": "benchmarks"}
-    return [
-        {
-            "split": words.capital(foretold.TITLES.get(str(entry["split"]), str(entry["split"]))),
-            "method": str(entry["label"]),
-            "average": averages.get(str(entry["average"]), ""),
-            **{metric: words.quantity(entry.get(metric), "gain") for metric in foretold.MEASURES},
-            **{
-                f"{metric}_interval": words.interval(entry.get(f"{metric}_interval"), "gain")
-                for metric in foretold.MEASURES
-            },
-        }
-        for entry in foretold.listed(record)
-    ]
 
 
 def command(found: Findings, path: str) -> str:
