@@ -1,7 +1,7 @@
-"""Draw one figure as PNG, SVG and PDF, from result files alone.
+"""Draw figures as PNG, SVG and PDF, from result files alone.
 
-In:  the files that the figure's entry in the catalogue names.
-Out: three files of the same drawing.
+In:  the files that the figures' entries in the catalogue name.
+Out: three files of each drawing.
 """
 
 from pathlib import Path
@@ -16,5 +16,6 @@ if __name__ == "__main__":
     logs.start(snakemake)
     from benchmirt import config, figures
 
-    stem = Path(snakemake.output[0]).with_suffix("")
-    figures.draw(snakemake.params.figure, stem.parents[1], config.load(snakemake.config, Path()), stem)
+    study, folder = config.load(snakemake.config, Path()), Path(snakemake.output[0]).parent
+    for name in snakemake.params.figures:
+        figures.draw(name, folder.parent, study, folder / name)

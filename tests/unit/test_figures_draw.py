@@ -143,7 +143,7 @@ def test_inputs_are_all_that_a_figure_reads(tmp_path: Path) -> None:
     claims = claims_of(tmp_path / "all")
     for name in ["verdicts", "abilities", "coverage", "heldout", "claim_C11", "claim_C10", "claim_C6"]:
         bare = tmp_path / name
-        for path in figures.inputs(name, claims):
+        for path in figures.inputs([name], claims):
             target = bare / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.hardlink_to(tmp_path / "all" / path)

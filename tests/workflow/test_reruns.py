@@ -26,13 +26,15 @@ CATALOGUE = {
     f"figure_{name}"
     for name in (
         *("verdicts", "abilities", "item_map", "directions", "correlations"),
-        *("eigenvalues", "heldout", "stability", "reproducibility", "coverage"),
+        *("eigenvalues", "heldout", "scores", "calibration", "stability", "reproducibility", "coverage"),
     )
 }
-DRAWN = CATALOGUE | {"figure_claim"}
+DRAWN = CATALOGUE | {"figure_claims_count", "figure_claims_dimensionality", "figure_claims_correlation"}
 JUDGED = {"claim", "claims_table"}
 FITTED = {"fit", "fit_nuts"}
-FROM_MATRIX = FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | {"number", "data_card", "page"}
+FROM_MATRIX = (
+    FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | {"number", "prediction", "data_card", "page"}
+)
 EVERYTHING = FROM_MATRIX | {"collect", "matrix", "fits_table"}
 
 # Edited module of the library -> rules that run again. `fit` stands for svi and em, see the test of the engines.
@@ -45,6 +47,7 @@ AFTER_EDITING: dict[str, set[str]] = {
     "simulate": set(),  # the study has no simulated source
     "sources/table": EVERYTHING - {"fits_table"},
     "matrix": FROM_MATRIX | {"matrix"},
+    "prediction/rasch": {"prediction", "figure_scores", "figure_calibration", "page"},
     "figures/abilities": DRAWN | {"page"},
     "report/page": {"page"},
 }
@@ -91,7 +94,7 @@ def test_editing_an_engine_runs_its_own_fits_only(engine: str, finished: Finishe
     }
     own = {"svi": {"published", "corrected"}, "em": {"dims-k1", "dims-k2"}, "nuts": {"nuts"}}
     if engine == "em":  # families of refits use it too
-        assert {"stability", "number", "leave_one_out", "bootstrap"} <= run.rules
+        assert {"stability", "number", "leave_one_out", "bootstrap", "prediction"} <= run.rules
     assert own[engine] <= fits
     assert not fits & own["nuts" if engine == "svi" else "svi"]
 
@@ -121,6 +124,8 @@ def test_another_seed_runs_only_that_seed_and_what_reads_it(finished: Finished) 
         "figure_coverage",
         "figure_eigenvalues",
         "figure_heldout",
+        "figure_scores",
+        "figure_calibration",
     }
 
 

@@ -3,8 +3,7 @@
 in    <results>/claims/, <results>/dimensions/, <results>/matrix/, <results>/fits/
 out   <results>/figures/{figure}.{png,svg,pdf}, <results>/data_card.json, <results>/report/index.html
 steps data_card     what the study rests on: sources, models, benchmarks, what is missing, conflicts
-      figure_*      one figure of the catalogue each
-      figure_claim  the figure of one claim
+      figure_*      one figure of the catalogue each; figures of claims by kind, since starting up takes longer than drawing
       page          the one self-contained page
 """
 
@@ -33,64 +32,38 @@ rule data_card:
         "../../scripts/data_card.py"
 
 
-for name in figures.CATALOGUE:
+for sheet, drawn in figures.sheets(KINDS).items():
 
     rule:
         name:
-            f"figure_{name}"
+            f"figure_{sheet}"
         input:
-            [f"<results>/{path}" for path in figures.inputs(name, KINDS)],
+            [f"<results>/{path}" for path in figures.inputs(drawn, KINDS)],
         output:
-            f"<results>/figures/{name}.png",
-            report(
-                f"<results>/figures/{name}.svg",
-                caption=f"../report/{figures.caption(name)}",
-                category=figures.category(name),
-            ),
-            f"<results>/figures/{name}.pdf",
+            [f"<results>/figures/{name}.{kind}" for name in drawn for kind in ("png", "pdf")],
+            [
+                report(
+                    f"<results>/figures/{name}.svg",
+                    caption=f"../report/{figures.caption(name)}",
+                    category=figures.category(name),
+                )
+                for name in drawn
+            ],
         log:
-            f"<logs>/figure/{name}.log",
+            f"<logs>/figure/{sheet}.log",
         benchmark:
-            f"<benchmarks>/figure/{name}.tsv"
+            f"<benchmarks>/figure/{sheet}.tsv"
         conda:
             "../../envs/environment.yaml"
         threads: 1
         resources:
             mem_mb=memory(1000),
         params:
-            figure=name,
+            figures=drawn,
             study=as_is([STUDY.name, STUDY.title, STUDY.simulated]),
             fingerprint=code_of("figure"),
         script:
             "../../scripts/figure.py"
-
-
-rule figure_claim:
-    input:
-        lambda w: [f"<results>/{path}" for path in figures.inputs(f"claim_{w.claim}", KINDS)],
-    output:
-        "<results>/figures/claim_{claim}.png",
-        report(
-            "<results>/figures/claim_{claim}.svg",
-            caption="../report/claim.rst",
-            category="Claims",
-        ),
-        "<results>/figures/claim_{claim}.pdf",
-    log:
-        "<logs>/figure/claim_{claim}.log",
-    benchmark:
-        "<benchmarks>/figure/claim_{claim}.tsv"
-    conda:
-        "../../envs/environment.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(1000),
-    params:
-        figure=lambda w: f"claim_{w.claim}",
-        study=as_is([STUDY.name, STUDY.title, STUDY.simulated]),
-        fingerprint=code_of("figure"),
-    script:
-        "../../scripts/figure.py"
 
 
 rule page:

@@ -14,12 +14,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmirt.figures.catalogue import CATALOGUE, FORMATS, Entry, caption, category, inputs, names
+from benchmirt.figures.catalogue import CATALOGUE, FORMATS, Entry, caption, category, inputs, names, sheets
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["CATALOGUE", "FORMATS", "Entry", "caption", "category", "draw", "inputs", "names"]
+__all__ = ["CATALOGUE", "FORMATS", "Entry", "caption", "category", "draw", "inputs", "names", "sheets"]
 
 
 def draw(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 FORMATS = ("png", "svg", "pdf")
@@ -158,13 +158,27 @@ def names(claims: Iterable[str]) -> list[str]:
     return [*CATALOGUE, *(_CLAIM + claim for claim in claims)]
 
 
-def inputs(name: str, claims: Mapping[str, str]) -> list[str]:
-    """Files that a figure is drawn from, relative to the results folder.
+def sheets(claims: Mapping[str, str]) -> dict[str, list[str]]:
+    """Figures that are drawn together, by a name for them: those of the catalogue alone, those of claims by kind.
 
     Parameters
     ----------
-    name
-        One of `names(claims)`.
+    claims
+        Kind of each claim by claim id.
+    """
+    together = {name: [name] for name in CATALOGUE}
+    for claim, kind in claims.items():
+        together.setdefault(f"claims_{kind}", []).append(_CLAIM + claim)
+    return together
+
+
+def inputs(drawn: Sequence[str], claims: Mapping[str, str]) -> list[str]:
+    """Files that figures are drawn from, relative to the results folder, each once.
+
+    Parameters
+    ----------
+    drawn
+        Some of `names(claims)`.
     claims
         Kind of each claim by claim id.
 
@@ -173,6 +187,10 @@ def inputs(name: str, claims: Mapping[str, str]) -> list[str]:
     KeyError
         If there is no such figure.
     """
+    return list(dict.fromkeys(path for name in drawn for path in _inputs(name, claims)))
+
+
+def _inputs(name: str, claims: Mapping[str, str]) -> list[str]:
     if name in CATALOGUE:
         entry = CATALOGUE[name]
         records = [f"claims/{claim}.json" for claim in claims] if entry.all_claims else []
