@@ -35,6 +35,12 @@ def test_units_decide_on_digits() -> None:
     assert words.quantity(34301, "count") == "34,301"
     assert words.quantity(-3, "count") == "−3"
     assert words.quantity(0.5489, "log loss") == ".549"
+    assert [words.quantity(x, "gain") for x in (0.0923, 0.0004, -0.00003, 0.0)] == [
+        ".092",
+        ".0004",
+        "−.00003",
+        ".000",
+    ]
 
 
 def test_intervals() -> None:

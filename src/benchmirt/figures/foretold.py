@@ -33,7 +33,7 @@ TITLES = {
     "lineages": "new lineages",
     "few_answers": "few answers known",
     "items": "new questions",
-    "benchmarks": "a new benchmark",
+    "benchmarks": "new benchmarks",
     "newer_models": "newer models",
     "published": "as published",
 }

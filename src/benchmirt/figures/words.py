@@ -193,8 +193,11 @@ def quantity(value: object, unit: str = "") -> str:
         return number(value, 0) + "\u00b0"
     if unit == "count":
         return count(value)
-    if unit in ("log loss", "gain"):
+    if unit == "log loss":
         return number(value, 3)
+    if unit == "gain":  # may be tiny, and its sign is what a claim asks for
+        size = abs(float(value))  # type: ignore[arg-type]
+        return number(value, next((digits for digits in (3, 4, 5) if round(size, digits)), 3))
     return number(value)
 
 
