@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 __all__ = [
     "Interval",
@@ -48,6 +48,7 @@ __all__ = [
     "prediction_p",
     "revealed_halves",
     "stretch",
+    "student_factor",
     "studentised",
     "weighted_correlation",
     "widen",
@@ -55,6 +56,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Kind = Literal["bca", "studentised", "percentile"]
+
+MIN_CLUSTERS = 3.0
+"""With lineages worth fewer equal ones than this, no interval has a meaning."""
 
 _UNDEFINED = 0.1  # share of undefined replicates beyond which an interval says nothing
 
@@ -123,6 +127,24 @@ def effective_clusters(codes: NDArray[Any]) -> float:
     """
     sizes = np.unique(codes, return_counts=True)[1].astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
+
+
+def student_factor(codes: NDArray[Any], level: float = 0.95) -> float:
+    """Return the factor of a standard error over unequal clusters in a two-sided interval, by Student's t.
+
+    Parameters
+    ----------
+    codes
+        Cluster of each model, shape (n,).
+    level
+        Coverage aimed at.
+
+    Returns
+    -------
+    Infinite where the clusters are worth fewer than three equal ones: no interval has a meaning then.
+    """
+    worth = effective_clusters(codes)
+    return float(stdtrit(worth - 1, (1 + level) / 2)) if worth >= MIN_CLUSTERS else float("inf")
 
 
 def lineage_bootstrap(

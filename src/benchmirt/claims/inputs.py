@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from benchmirt.config import Study
-    from benchmirt.prediction.tally import Tally
 
 __all__ = [
     "Ability",
@@ -376,29 +375,6 @@ class Results:
     def reproducibility(self) -> pd.DataFrame:
         """Agreement over seeds."""
         return pd.read_csv(self.path("dimensions/reproducibility.csv"))
-
-    def tally(self, split: str) -> Tally:
-        """Return how well the answers of a split were predicted.
-
-        Raises
-        ------
-        Unavailable
-            If the data did not allow the split.
-        """
-        from benchmirt.prediction.splits import NotPossible
-        from benchmirt.prediction.station import read
-
-        files = self.path("prediction/prediction.json"), self.path("prediction/models.parquet")
-        try:
-            found: Tally = self._once("tally", split, lambda: read(*files, split))
-        except NotPossible as reason:
-            raise Unavailable(str(reason)) from None
-        return found
-
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """Scores of all methods in all splits."""
-        return pd.read_csv(self.path("prediction/scores.csv"), dtype={"fold": str, "benchmark": str})
 
     def _open(self, name: str) -> xr.Dataset:
         import xarray as xr

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.intervals import LEVEL
@@ -17,7 +18,9 @@ from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part
 from benchmirt.prediction import methods
 from benchmirt.prediction.intervals import Measured, measured
-from benchmirt.prediction.station import PUBLISHED
+from benchmirt.prediction.splits import NotPossible
+from benchmirt.prediction.station import PUBLISHED, read
+from benchmirt.prediction.tally import Tally
 
 __all__ = ["METHODS", "evaluate"]
 
@@ -35,9 +38,25 @@ def as_study(method: str) -> str:
     return methods.published(int(dims)) if family == "mirt" and dims.isdigit() else method
 
 
+def tally_of(results: Results, split: str) -> Tally:
+    """Return how well the answers of a split were predicted.
+
+    Raises
+    ------
+    Unavailable
+        If the data did not allow the split.
+    """
+    try:
+        return read(
+            results.path("prediction/prediction.json"), results.path("prediction/models.parquet"), split
+        )
+    except NotPossible as reason:
+        raise Unavailable(str(reason)) from None
+
+
 def listed(results: Results, split: str, average: str) -> list[dict[str, Any]]:
     """Scores of all methods of a split, for the record: one entry per method."""
-    table = results.scores
+    table = pd.read_csv(results.path("prediction/scores.csv"), dtype={"fold": str, "benchmark": str})
     table = table[(table["split"] == split) & (table["fold"] == "all") & (table["benchmark"] == average)]
     entries = []
     for method in table["method"].unique():
@@ -70,7 +89,7 @@ def _as_published(part: Part, results: Results, metric: str) -> dict[str, Any]:
     """Return what the study's own way gives, or why it gives nothing."""
     method, baseline = as_study(part.method or ""), as_study(part.baseline or "")
     try:
-        found = measured(results.tally(PUBLISHED), metric)
+        found = measured(tally_of(results, PUBLISHED), metric)
         _need(found, method, baseline)
     except Unavailable as reason:
         return {"as_published_why": str(reason)}
@@ -97,7 +116,7 @@ def _part(part: Part, results: Results) -> PartResult:
     )
     method, baseline = part.method or "", part.baseline or ""
     try:
-        tally = results.tally(part.split or "")
+        tally = tally_of(results, part.split or "")
         found = measured(tally, metric)
         _need(found, method, baseline)
     except Unavailable as reason:

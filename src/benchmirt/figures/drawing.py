@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from benchmirt.claims.inputs import Unavailable
-from benchmirt.claims.intervals import LEVEL, student_factor
 from benchmirt.errors import InputError
 from benchmirt.figures import (
     abilities,
@@ -30,9 +28,10 @@ from benchmirt.figures import (
     verdicts,
     words,
 )
-from benchmirt.resampling import clusters, stretch
+from benchmirt.resampling import clusters, stretch, student_factor
 
 Floats = NDArray[np.float64]
+LEVEL = 0.95
 
 
 def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
@@ -56,9 +55,8 @@ def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
     models = _models(results).set_index("model")["lineage"]
     lineage, _ = pd.factorize(models.reindex([str(name) for name in data["model"].to_numpy()]))
     weights = data["weights"].transpose("replicate", "model").to_numpy()
-    try:
-        reach = student_factor(clusters(lineage)) / float(ndtri((1 + LEVEL) / 2))
-    except Unavailable:
+    reach = student_factor(clusters(lineage), LEVEL) / float(ndtri((1 + LEVEL) / 2))
+    if not np.isfinite(reach):
         return None
     return store.discriminations(table, moved.shape[2]) + reach * stretch(weights, lineage) * moved
 

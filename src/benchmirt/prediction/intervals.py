@@ -13,17 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from benchmirt.prediction.tally import AVERAGES, LESS_IS_BETTER, Tally, measure
-from benchmirt.resampling import clusters, effective_clusters
+from benchmirt.resampling import clusters, effective_clusters, student_factor
 
 __all__ = ["LEVEL", "Estimate", "Measured", "measured"]
 
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
-_LEAST_WORTH = 3.0
 
 
 @dataclass(frozen=True)
@@ -122,11 +120,10 @@ def measured(tally: Tally, metric: str) -> Measured:
     values = measure(counts, metric, apart=tally.apart)
     cluster = clusters(tally.lineage[scored])
     lineages = int(cluster.max(initial=-1)) + 1
-    worth = effective_clusters(cluster)
+    worth, factor = effective_clusters(cluster), student_factor(cluster, LEVEL)
     kind = f"jackknife over {lineages} lineages, worth {worth:.0f} equal ones, paired over methods"
     if metric == "rank" and not tally.apart:
-        worth, kind = 0.0, "no interval: every fold ranks the models anew"
-    factor = float(stdtrit(worth - 1, (1 + LEVEL) / 2)) if worth >= _LEAST_WORTH else np.inf
+        factor, kind = np.inf, "no interval: every fold ranks the models anew"
     left_out = np.full((1, *values.shape), np.nan)
     if np.isfinite(factor):
         left_out = np.stack(
