@@ -56,6 +56,8 @@ def test_planted_verdicts_come_out(base: dict[str, str]) -> None:
         "C1": "reproduced",
         "C2": "reproduced",
         "C3": "reproduced",
+        "C4": "reproduced",
+        "C5": "reproduced",
         "C6": "reproduced",
         "C7": "reproduced",
         "C8": "not reproduced",  # the fixture's correlations are not the published ones
@@ -67,11 +69,19 @@ def test_planted_verdicts_come_out(base: dict[str, str]) -> None:
         "C14": "inconclusive",  # planted at .5, the border
         "C15": "reproduced",
         "C16": "reproduced",
+        "C17": "reproduced",
+        "C18": "reproduced",
         "C19": "cannot test",  # the fixture's models have other names
         "C20": "reproduced",
         "C21": "reproduced",
         "C22": "cannot test",  # no prompt is labelled
     }
+
+
+def test_a_small_gain_is_no_large_one(tmp_path: Path, base: dict[str, str]) -> None:
+    found = verdicts(plant(tmp_path, World(gained=0.02)))
+    assert found["C4"] == "not reproduced"
+    assert {name for name in found if found[name] != base[name]} == {"C4"}
 
 
 FITTED = ("C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14")
@@ -101,7 +111,7 @@ def test_flipping_a_subset_flips_its_verdict_and_no_other(
     assert all(found[name] == "not reproduced" for name in hit)
 
 
-RESTS_ON_TWO = ("C3", *(f"C{number}" for number in (*range(6, 17), 20, 21)))
+RESTS_ON_TWO = ("C3", *(f"C{number}" for number in (*range(5, 18), 20, 21)))
 
 
 def _fail_second(folder: Path, passes: bool | None = False, **edits: Any) -> None:
