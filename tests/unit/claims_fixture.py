@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from prediction_fixture import write_predictions
 
 from benchmirt import config
 from benchmirt.config import Study
 from benchmirt.files import write_csv, write_json, write_parquet
 from benchmirt.identification import follow
-from benchmirt.prediction.station import PUBLISHED, Prediction, write
-from benchmirt.prediction.tally import FIELDS, Tally
 
 ITEM_COLUMNS = (
     "question_id",
@@ -291,53 +290,6 @@ def _write_mixes(home: Path, world: World) -> None:
     write_json({"alone": [], "scale": 2.0}, home / "mix.json")
 
 
-def _predictions(folder: Path, world: World, lineage: np.ndarray, units: Sequence[str]) -> None:
-    """Write how well held-out answers were predicted, as if by methods of given accuracy, log loss and noise of ranks."""
-    rng = _draw(world, "predictions")
-    methods = {
-        "model_mean": (0.60, 0.67, 0.5),
-        "category_mean": (0.65, 0.62, 0.4),
-        "benchmark_mean": (0.70, 0.60, 0.05),
-        "item_mean": (0.68, 0.61, 0.6),
-        "rasch": (0.74, 0.55, 0.4),
-        "mirt_1": (0.85 - world.gained, 0.60, 0.4),
-        "mirt_2": (0.85, 0.45, 0.3),
-        "mirt_3": (0.86, 0.45, 0.3),
-        "mirt_4": (0.86, 0.45, 0.3),
-    }
-    study = {f"published_{k}": (0.79 if k > 1 else 0.55, 0.5, 0.3) for k in (1, 2, 3, 4)}
-    plans = {
-        "cells": methods,
-        "lineages": {name: methods[name] for name in methods if name not in ("mirt_3", "mirt_4")},
-        PUBLISHED: {
-            "model_mean": methods["model_mean"],
-            "benchmark_mean": methods["benchmark_mean"],
-            **study,
-        },
-    }
-    able = rng.normal(size=(world.models, len(units)))
-    tallies, cells = {}, {}
-    for split, chosen in plans.items():
-        counts = np.empty((1, len(chosen), world.models, len(units), len(FIELDS)))
-        for m, (name, (accuracy, loss, noise)) in enumerate(chosen.items()):
-            right = accuracy + 0.01 * able + 0.01 * rng.normal(size=able.shape)
-            guessed = able + noise * rng.normal(size=able.shape)
-            means = (np.ones_like(able), right, 1 - right, loss - 0.01 * able, 0.5 * loss, able, guessed)
-            counts[0, m] = 40 * np.stack([np.broadcast_to(one, able.shape) for one in means], axis=-1)
-            cells[split, name] = np.ones((len(units), 1000, 2), dtype=np.int64)
-        names = tuple(f"org/model-{n:03d}" for n in range(world.models))
-        tallies[split] = Tally(
-            split, tuple(chosen), names, tuple(units), lineage, counts, split == "lineages"
-        )
-    made = Prediction(tallies, cells, dict.fromkeys(plans, "planted"), {}, {}, {"honest": "planted"})
-    home = folder / "prediction"
-    home.mkdir(parents=True, exist_ok=True)
-    write(
-        made,
-        *(home / name for name in ("prediction.json", "scores.csv", "calibration.csv", "models.parquet")),
-    )
-
-
 def plant(folder: Path, world: World | None = None, responses: np.ndarray | None = None) -> Path:
     """Write a results folder; `responses` (J, N) replace the simulated ones."""
     world = world or World()
@@ -388,7 +340,8 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
         write_parquet(models, folder / "matrix" / policy / "models.parquet")
         write_parquet(cells, folder / "matrix" / policy / "responses.parquet")
     _shortforms(folder, world, list(dict.fromkeys(items["benchmark"])))
-    _predictions(folder, world, lineage, list(dict.fromkeys(items["benchmark"])))
+    units = list(dict.fromkeys(items["benchmark"]))
+    write_predictions(folder, models["model"], lineage, units, _draw(world, "predictions"), world.gained)
     write_parquet(items, folder / "outcomes" / "mine" / "items.parquet")
     write_parquet(models[["model", "lineage", "family"]], folder / "outcomes" / "mine" / "models.parquet")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from prediction_fixture import write_predictions
 
 from benchmirt.files import write_csv, write_json, write_parquet
 
@@ -814,6 +815,9 @@ def write_results(
         },
         coords={"item": coords["item"], "dimension": coords["dimension"], "model": model_names},
     ).to_netcdf(dimensions / "bootstrap.nc", engine="h5netcdf")
+
+    codes = np.unique(lineage.astype(str), return_inverse=True)[1].astype(np.int64)
+    write_predictions(folder, model_names, codes, names, np.random.default_rng(2))
 
     losses = [0.652, 0.571, 0.5489, 0.5482, 0.5491]
     write_json(
