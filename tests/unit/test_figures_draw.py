@@ -138,6 +138,13 @@ def test_the_catalogue_needs_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_every_figure_is_on_one_sheet() -> None:
+    claims = [f"C{n}" for n in range(1, 23)]
+    sheets = figures.sheets(claims)
+    assert [name for drawn in sheets.values() for name in drawn] == figures.names(claims)
+    assert [len(sheets[f"claims_{n}"]) for n in (1, 2, 3)] == [8, 8, 6]
+
+
 def test_inputs_are_all_that_a_figure_reads(tmp_path: Path) -> None:
     study = write_results(tmp_path / "all", models=30, per_benchmark=12, replicates=20)
     claims = claims_of(tmp_path / "all")

@@ -29,7 +29,7 @@ CATALOGUE = {
         *("eigenvalues", "heldout", "scores", "calibration", "stability", "reproducibility", "coverage"),
     )
 }
-DRAWN = CATALOGUE | {"figure_claims_count", "figure_claims_dimensionality", "figure_claims_correlation"}
+DRAWN = CATALOGUE | {"figure_claims_1"}
 JUDGED = {"claim", "claims_table"}
 FITTED = {"fit", "fit_nuts"}
 FROM_MATRIX = (
@@ -122,7 +122,6 @@ def test_another_seed_runs_only_that_seed_and_what_reads_it(finished: Finished) 
     assert fits == {"results/fits/published/seed2.nc", "results/fits/corrected/seed2.nc"}
     assert run.rules == {"fits_table", "fit", "page"} | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN - {
         "figure_coverage",
-        "figure_claims_count",
         "figure_eigenvalues",
         "figure_heldout",
         "figure_scores",
