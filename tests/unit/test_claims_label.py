@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from claims_fixture import World, plant, study_of
 
-from benchmirt.claims import judge, label, spec
+from benchmirt.claims import judge, spec
 from benchmirt.claims.inputs import Results
 from benchmirt.errors import InputError
 
@@ -120,13 +120,13 @@ def test_too_few_labels_and_a_single_value_cannot_be_tested(planted: Path, tmp_p
 def test_a_table_of_other_shape_is_refused(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "labels.csv").write_text(text)
     with pytest.raises(InputError) as fault:
-        label.read_labels(tmp_path / "labels.csv")
+        prompt_labels.read_labels(tmp_path / "labels.csv")
     assert told in str(fault.value)
 
 
 def test_labels_are_read_by_name(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("label,question_id\n-1,a\n0,b\n1,c\n")
-    assert label.read_labels(tmp_path / "labels.csv") == {"a": -1.0, "b": 0.0, "c": 1.0}
+    assert prompt_labels.read_labels(tmp_path / "labels.csv") == {"a": -1.0, "b": 0.0, "c": 1.0}
 
 
 def test_the_claim_is_judged_again_when_the_labels_change(tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ published: the same correlation with the discriminations of the published fit, w
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,13 @@ from numpy.typing import NDArray
 from benchmirt.claims import selection
 from benchmirt.claims.inputs import Ability, Results, Unavailable, order_of
 from benchmirt.claims.intervals import LEVEL
+from benchmirt.claims.prompt_labels import read_labels
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part
 from benchmirt.claims.verdict import MIN_ITEMS
-from benchmirt.errors import InputError, nearest
 from benchmirt.resampling import cluster_interval, item_units, weighted_correlation, widen
 
-__all__ = ["METHODS", "VALUES", "evaluate", "read_labels"]
+__all__ = ["METHODS", "evaluate"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,71 +32,9 @@ METHODS = {
     "as_published": "correlation of prompt labels with the discriminations of the published fit",
     "corrected": "correlation of prompt labels with the discriminations of the corrected fit, testlets and lineages resampled",
 }
-VALUES = {"-1": -1.0, "0": 0.0, "1": 1.0}
 WORDS = {-1.0: "safe", 0.0: "controversial", 1.0: "unsafe"}
 MIN_REFITS = 20
 MIN_UNITS = 5
-
-
-def read_labels(path: str | Path) -> dict[str, float]:
-    """Read a table of prompt labels: columns question_id and label, no others; labels -1, 0 or 1.
-
-    Raises
-    ------
-    InputError
-        If the file is no such table; the sentence names the row.
-    """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            columns = list(reader.fieldnames or [])
-            if sorted(columns) != ["label", "question_id"]:
-                near = next(
-                    (
-                        nearest(one, ("question_id", "label"))
-                        for one in columns
-                        if one not in ("question_id", "label")
-                    ),
-                    None,
-                )
-                raise InputError(
-                    "a table of prompt labels has other columns",
-                    file=path,
-                    found=", ".join(map(str, columns)) or "no row",
-                    expected="question_id, label",
-                    todo=f'Did you mean "{near}"?' if near else None,
-                )
-            labels: dict[str, float] = {}
-            for place, row in enumerate(reader, start=2):
-                _put(labels, row, place, path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            "this is not a readable table of prompt labels", file=path, found=str(error)
-        ) from error
-    return labels
-
-
-def _put(labels: dict[str, float], row: dict[str, Any], place: int, path: str | Path) -> None:
-    """Add one row to the labels."""
-    question, label = row["question_id"], row["label"]
-    where = f"row {place}"
-    if None in row or question is None or label is None or not question:
-        raise InputError(
-            "", file=path, where=where, found="another number of values", expected="question_id, label"
-        )
-    if label not in VALUES:
-        raise InputError(
-            "",
-            file=path,
-            where=f"{where}, label",
-            found=f'"{label}"',
-            expected="-1 (safe), 0 (controversial) or 1 (unsafe)",
-        )
-    if question in labels:
-        raise InputError(
-            "two rows label this prompt", file=path, where=where, found=question, todo="Keep one of them"
-        )
-    labels[question] = VALUES[label]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmirt.claims.prompt_labels import read_labels
 from benchmirt.claims.verdict import Region
 from benchmirt.errors import InputError, faults, nearest
 
@@ -642,13 +643,15 @@ def load(study: Study) -> dict[str, Claim]:
     Raises
     ------
     InputError
-        One sentence for each fault of the entries or of the tables that they name.
+        One sentence for each fault of the entries or of the tables that they or the configuration name.
     """
     from benchmirt import config
 
     homes = [path.name for path in study.claims_files] + ["claims.extra"] * bool(study.claims["extra"])
     claims = check(config.claims_table(study), file=", ".join(homes) or None)
     told = [fault for claim in claims for fault in _check_figures(claim, study)]
+    if study.claims["prompt_labels"] and any(claim.kind == "label" for claim in claims):
+        read_labels(study.resource(study.claims["prompt_labels"]))
     if told:
         raise faults(told)
     return {claim.id: claim for claim in claims}
