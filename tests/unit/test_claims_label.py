@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from claims_fixture import World, plant, study_of
 
-from benchmirt.claims import judge, spec
+from benchmirt.claims import judge, prompt_labels, spec
 from benchmirt.claims.inputs import Results
 from benchmirt.errors import InputError
 
