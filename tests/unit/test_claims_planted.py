@@ -18,6 +18,7 @@ from claims_fixture import STUDY, Subset, World, plant, study_of
 from benchmirt import claims, files
 from benchmirt.claims.gate import failings, missing_dimension
 from benchmirt.errors import InputError
+from benchmirt.figures import words
 
 Record = dict[str, Any]
 
@@ -782,7 +783,7 @@ def test_records_have_one_shape_and_their_tables_agree(planted: Path, tmp_path: 
             assert part["interval"][0] <= part["estimate"] <= part["interval"][1]
             assert part["models"] == 100
             assert 0 < part["items"] <= 630
-            assert part["unit"] in ("r", "degrees", "count", "share", "congruence")
+            assert part["unit"] in words.UNITS
         rows = pd.read_csv(tmp_path / f"{name}.csv")
         assert (rows["claim"] == name).all()
         parts = rows[rows["row"] == "part"]
