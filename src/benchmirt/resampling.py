@@ -32,6 +32,7 @@ __all__ = [
     "cluster_interval",
     "clusters",
     "combine_se",
+    "drawn_before",
     "effective_clusters",
     "generator",
     "item_halves",
@@ -56,6 +57,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Kind = Literal["bca", "studentised", "percentile"]
+
+LEVEL = 0.95
+"""Coverage that intervals aim at."""
 
 MIN_CLUSTERS = 3.0
 """With lineages worth fewer equal ones than this, no interval has a meaning."""
@@ -129,7 +133,7 @@ def effective_clusters(codes: NDArray[Any]) -> float:
     return float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
 
 
-def student_factor(codes: NDArray[Any], level: float = 0.95) -> float:
+def student_factor(codes: NDArray[Any], level: float = LEVEL) -> float:
     """Return the factor of a standard error over unequal clusters in a two-sided interval, by Student's t.
 
     Parameters
@@ -316,11 +320,25 @@ def item_halves(benchmark: ArrayLike, testlet: ArrayLike | None, splits: int, se
     return halves
 
 
+def drawn_before(sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Put units in a random order, and say how many members stand before each.
+
+    Parameters
+    ----------
+    sizes
+        Members of each unit, shape (units,).
+    rng
+        Draws the order.
+    """
+    order = rng.permutation(sizes.size)
+    before = np.empty(sizes.size, dtype=np.int64)
+    before[order] = np.cumsum(sizes[order]) - sizes[order]
+    return before
+
+
 def _halve(sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Choose units at random until they hold half of the total; which of the two sides they are is random too."""
-    order = rng.permutation(sizes.size)
-    half = np.zeros(sizes.size, dtype=bool)
-    half[order] = np.cumsum(sizes[order]) <= sizes.sum() / 2
+    half = drawn_before(sizes, rng) + sizes <= sizes.sum() / 2
     return half if rng.integers(2) else ~half
 
 

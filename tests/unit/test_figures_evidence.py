@@ -175,4 +175,4 @@ def test_the_table_on_the_page_is_that_of_the_record() -> None:
         words.interval((row["low"], row["high"])),
         "p < .001",
     ]
-    assert tables.evidence({"corrected": {"parts": [{"name": "bare"}]}}) == []
+    assert tables.evidence({"claim": "X1", "corrected": {"parts": [{"name": "bare"}]}}) == []

@@ -630,7 +630,9 @@ def test_inputs_name_every_file_that_the_page_reads(
 def test_every_figure_has_a_caption_here_and_in_snakemakes_report(repository: Path) -> None:
     assert set(captions.CAPTIONS) == set(figures.CATALOGUE)
     home = repository / "workflow" / "report"
-    configuration = {"study": "mine"}
+    effort = {"bootstrap": 31, "folds": 32, "null_replicates": 33, "splits": 34}
+    configuration = {"study": "mine", "fits": {"seeds": 35}, "dimensions": effort}
+    told = ""
     context = SimpleNamespace(config=configuration, wildcards=SimpleNamespace(claim="C1"))
     environment = Environment(undefined=StrictUndefined)
     for name in [*figures.names(["C1"])]:
@@ -640,6 +642,8 @@ def test_every_figure_has_a_caption_here_and_in_snakemakes_report(repository: Pa
         text = environment.from_string(path.read_text(encoding="utf-8")).render(snakemake=context)
         made = publish_parts(text, writer="html5", settings_overrides={"halt_level": 2, "report_level": 2})
         assert "<p>" in made["body"]
+        told += text
+    assert all(str(number) in told for number in (31, 32, 33, 34, 35))
 
 
 def test_a_strip_is_drawn_inside_its_frame() -> None:

@@ -52,6 +52,8 @@ if "sources" not in config:
 
 origin = ", ".join(os.path.relpath(file) for file in workflow.configfiles) or "configuration"
 STUDY = or_stop(studies.load, config, Path(), ROOT, origin=origin)
+for section in ("fits", "dimensions"):  # captions tell what holds, with defaults and what `full` changes
+    config[section] = STUDY.raw[section]
 CLAIMS = or_stop(claims.load, STUDY)
 SOURCES = [source.name for source in STUDY.sources]
 PLANS = {source.name: or_stop(sources.plan, source, STUDY, results="<results>") for source in STUDY.sources}

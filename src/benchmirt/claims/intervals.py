@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 
 from benchmirt import resampling
 from benchmirt.claims.inputs import Unavailable
-from benchmirt.resampling import effective_clusters
+from benchmirt.resampling import LEVEL, effective_clusters
 
 __all__ = ["LEVEL", "degrees_of_freedom", "effective_clusters", "student_factor"]
-
-LEVEL = 0.95
 
 
 def degrees_of_freedom(codes: NDArray[np.int64]) -> float:

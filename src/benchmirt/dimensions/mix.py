@@ -35,7 +35,7 @@ from benchmirt.identification import Solution
 from benchmirt.inference import em
 from benchmirt.matrix import select
 from benchmirt.progress import progress
-from benchmirt.resampling import generator, item_units, stretch, weighted_correlation
+from benchmirt.resampling import drawn_before, generator, item_units, stretch, weighted_correlation
 
 if TYPE_CHECKING:
     from benchmirt.dimensions.consensus import Consensus
@@ -156,10 +156,7 @@ def _random(data: ResponseData, size: int, seed: int, purpose: str) -> Mask:
         at = np.flatnonzero(benchmark == name)
         unit = np.unique(units[at], return_inverse=True)[1]
         sizes = np.bincount(unit)
-        order = rng.permutation(sizes.size)
-        chosen = np.zeros(sizes.size, dtype=bool)
-        chosen[order] = np.cumsum(sizes[order]) - sizes[order] / 2 <= share * at.size
-        kept[at] = chosen[unit]
+        kept[at] = (drawn_before(sizes, rng) + sizes / 2 <= share * at.size)[unit]
     return kept
 
 

@@ -245,24 +245,9 @@ def _predictions(
             found.append(np.broadcast_to(fitted.predict(), data.responses.shape))
         return found
     from benchmirt.inference import em
-    from benchmirt.likelihood import predict
 
     batch = em.fit_many(data, dims, model_weights=model_weights, reveal=shown, bound=False, **options)
-    return [
-        np.asarray(
-            predict(
-                batch.theta[f],
-                batch.theta_cov[f],
-                batch.a[f],
-                batch.d[f],
-                batch.item_cov[f],
-                data.floor,
-                data.ceiling,
-            ),
-            dtype=np.float64,
-        )
-        for f in range(len(model_weights))
-    ]
+    return [batch.predict(f, data) for f in range(len(model_weights))]
 
 
 def _log_loss(p: Floats, y: NDArray[np.int8]) -> Floats:

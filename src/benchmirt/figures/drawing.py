@@ -28,10 +28,9 @@ from benchmirt.figures import (
     verdicts,
     words,
 )
-from benchmirt.resampling import clusters, stretch, student_factor
+from benchmirt.resampling import LEVEL, clusters, stretch, student_factor
 
 Floats = NDArray[np.float64]
-LEVEL = 0.95
 
 
 def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
@@ -55,7 +54,7 @@ def replicates(results: Path, table: pd.DataFrame) -> Floats | None:
     models = _models(results).set_index("model")["lineage"]
     lineage, _ = pd.factorize(models.reindex([str(name) for name in data["model"].to_numpy()]))
     weights = data["weights"].transpose("replicate", "model").to_numpy()
-    reach = student_factor(clusters(lineage), LEVEL) / float(ndtri((1 + LEVEL) / 2))
+    reach = student_factor(clusters(lineage)) / float(ndtri((1 + LEVEL) / 2))
     if not np.isfinite(reach):
         return None
     return store.discriminations(table, moved.shape[2]) + reach * stretch(weights, lineage) * moved

@@ -43,6 +43,7 @@ from benchmirt.likelihood import (
     asymptotes_of,
     cell_log_likelihood,
     moderated,
+    predict,
     responsibility,
     score_and_curvature,
 )
@@ -92,6 +93,29 @@ class Batch:
     sweeps: NDArray[np.int64]
     change: NDArray[np.float64]
     converged: NDArray[np.bool_]
+
+    def predict(self, index: int, data: ResponseData) -> NDArray[np.float64]:
+        """Probabilities of all cells from one replicate, averaged over its posterior, shape (models, items).
+
+        Parameters
+        ----------
+        index
+            Which replicate.
+        data
+            The data of the fit, whose asymptotes count.
+        """
+        return np.asarray(
+            predict(
+                self.theta[index],
+                self.theta_cov[index],
+                self.a[index],
+                self.d[index],
+                self.item_cov[index],
+                data.floor,
+                data.ceiling,
+            ),
+            dtype=np.float64,
+        )
 
 
 def _pairs(size: int) -> list[tuple[int, int]]:

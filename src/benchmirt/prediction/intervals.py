@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmirt.prediction.tally import AVERAGES, LESS_IS_BETTER, Tally, measure
-from benchmirt.resampling import clusters, effective_clusters, student_factor
+from benchmirt.resampling import LEVEL, clusters, effective_clusters, student_factor
 
 __all__ = ["LEVEL", "Estimate", "Measured", "measured"]
 
 Floats = NDArray[np.float64]
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)

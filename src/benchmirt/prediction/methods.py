@@ -68,7 +68,6 @@ def _em(
 ) -> Floats:
     """Probabilities of all cells from one fit, whose abilities rest on some of the items."""
     from benchmirt.inference import em
-    from benchmirt.likelihood import predict as averaged
 
     batch = em.fit_many(
         data,
@@ -79,8 +78,7 @@ def _em(
         bound=False,
         **options,
     )
-    found = (batch.theta[0], batch.theta_cov[0], batch.a[0], batch.d[0], batch.item_cov[0])
-    return np.asarray(averaged(*found, data.floor, data.ceiling), dtype=np.float64)
+    return batch.predict(0, data)
 
 
 def _mirt(data: ResponseData, fold: Fold, options: Mapping[str, Any], *, dims: int) -> Floats:

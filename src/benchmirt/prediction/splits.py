@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmirt.resampling import cell_folds, clusters, generator, item_halves, item_units, lineage_folds
+from benchmirt.resampling import (
+    cell_folds,
+    clusters,
+    drawn_before,
+    generator,
+    item_halves,
+    item_units,
+    lineage_folds,
+)
 
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
@@ -128,10 +136,7 @@ def items(data: ResponseData, folds: int, seed: int) -> Split:
         at = np.flatnonzero(benchmark == name)
         unit = np.unique(units[at], return_inverse=True)[1]
         rng = generator(seed, f"item folds/{name}")
-        sizes = np.bincount(unit)
-        order = rng.permutation(sizes.size)
-        place = np.empty(sizes.size, dtype=np.int64)
-        place[order] = (np.cumsum(sizes[order]) - sizes[order]) * folds // at.size
+        place = drawn_before(np.bincount(unit), rng) * folds // at.size
         # a benchmark with few testlets must not always fall into the first folds
         fold[at] = (place[unit] + rng.integers(folds)) % folds
     everyone = np.ones(observed.shape[0], dtype=bool)
@@ -215,10 +220,8 @@ def few_answers(data: ResponseData, folds: int, seed: int, answers: int) -> Spli
         at = np.flatnonzero(benchmark == name)
         unit = np.unique(units[at], return_inverse=True)[1]
         sizes = np.bincount(unit)
-        order = generator(seed, f"few answers/{name}").permutation(sizes.size)
-        before = np.cumsum(sizes[order]) - sizes[order]
-        taken = order[(before < answers) & (before + sizes[order] <= at.size / 2)]
-        revealed[at] = np.isin(unit, taken)
+        before = drawn_before(sizes, generator(seed, f"few answers/{name}"))
+        revealed[at] = ((before < answers) & (before + sizes <= at.size / 2))[unit]
     return Split(
         "few_answers",
         f"models of lineages never seen, of whom about {answers} answers a benchmark are known",

@@ -58,7 +58,7 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         said = f"{words.share(level)}, {kind}" if words.is_number(level) else kind
     estimate = words.quantity(answer.get("estimate"), unit)
     span = words.interval(answer.get("interval"), unit) if answer.get("interval") else ""
-    several = len((record.get("corrected") or {}).get("parts") or []) > 1
+    several = len(_parts(record)) > 1
     part, brief = "", ""
     if which == "corrected":
         part = str(answer.get("headline") or "") if several and estimate != words.NOTHING else ""
@@ -97,7 +97,7 @@ def published(record: Mapping[str, Any]) -> str:
 
 def region(record: Mapping[str, Any]) -> str:
     """Return where the estimate of a claim of one part has to lie, in words; empty if that is not said."""
-    if len((record.get("corrected") or {}).get("parts") or []) > 1:
+    if len(_parts(record)) > 1:
         return ""
     text = words.region((record.get("corrected") or {}).get("region"), words.unit_of(record))
     return "" if text == words.NOTHING else text
@@ -106,7 +106,7 @@ def region(record: Mapping[str, Any]) -> str:
 def parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the rows of a claim's parts."""
     rows = []
-    for part in (record.get("corrected") or {}).get("parts") or []:
+    for part in _parts(record):
         unit = words.unit_of(record, part)
         figure = part.get("published")
         if isinstance(figure, Mapping):
@@ -168,19 +168,21 @@ class Evidence:
 
 def evidence(record: Mapping[str, Any]) -> list[Evidence]:
     """Return the tables of a claim beside its parts, those that hold anything."""
-    parts = (record.get("corrected") or {}).get("parts") or []
-    of_kind = (
-        make(str(record.get("claim")), record, parts) for make in (_scores, _cells, _filtered, _correlations)
-    )
-    return [table for table in (*of_kind, *map(_own, parts)) if table is not None and table.rows]
+    of_kind = (make(record) for make in (_scores, _cells, _filtered, _correlations))
+    own = (_own(part["table"]) for part in _parts(record) if part.get("table"))
+    return [table for table in (*of_kind, *own) if table.rows]
 
 
-def _listed(parts: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+def _parts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return (record.get("corrected") or {}).get("parts") or []
+
+
+def _listed(record: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """Return what the first part that has any holds under a key."""
-    return next((list(part[key]) for part in parts if part.get(key)), [])
+    return next((list(part[key]) for part in _parts(record) if part.get(key)), [])
 
 
-def _scores(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+def _scores(record: Mapping[str, Any]) -> Evidence:
     """Return the scores of all methods in the splits that a claim on prediction looks at."""
     averages = {"micro": "all answers", "macro": "benchmarks"}
     rows = [
@@ -203,10 +205,10 @@ def _scores(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, 
         (text, True) for name in ("Accuracy", "Log loss", "Rank agreement") for text in (name, _INTERVAL)
     ]
     headings = [("Held out", False), ("Method", False), ("Average over", False), *measures]
-    return Evidence(f"Scores of all methods and splits of {claim}", "", headings, rows)
+    return Evidence(f"Scores of all methods and splits of {record['claim']}", "", headings, rows)
 
 
-def _cells(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+def _cells(record: Mapping[str, Any]) -> Evidence:
     """Return the cells of a claim that is about a whole table, such as 32 correlations."""
     within = {"yes": "within", "no": "outside", "open": "open"}
     rows = [
@@ -218,14 +220,14 @@ def _cells(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, A
             words.interval(cell.get("interval")),
             within.get(str(cell.get("within")), ""),
         ]
-        for cell in _listed(parts, "cells")
+        for cell in _listed(record, "cells")
     ]
     numbers = [(name, True) for name in ("Published", "Corrected", _INTERVAL)]
     headings = [("Benchmark", False), ("Ability", False), *numbers, ("Near the published", False)]
-    return Evidence(f"All {words.count(len(rows))} cells of {claim}", "", headings, rows)
+    return Evidence(f"All {words.count(len(rows))} cells of {record['claim']}", "", headings, rows)
 
 
-def _filtered(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+def _filtered(record: Mapping[str, Any]) -> Evidence:
     """Return what the published filter really keeps, a row per scope and cut, from a claim about short forms."""
     scopes = {"all": "all questions", "category": "each category"}
     rows = [
@@ -238,7 +240,7 @@ def _filtered(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str
             words.share(row["most"]),
             words.listing(row["vanished"]) or words.NOTHING,
         ]
-        for row in _listed(parts, "filter")
+        for row in _listed(record, "filter")
     ]
     numbers = ("Meant to keep", "Questions that is", "Kept", "Really", "At most, of a benchmark")
     return Evidence(
@@ -250,7 +252,7 @@ def _filtered(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str
     )
 
 
-def _correlations(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Evidence:
+def _correlations(record: Mapping[str, Any]) -> Evidence:
     """Return the correlations of all items and of a short form, by benchmark and ability."""
     rows = [
         [
@@ -261,11 +263,11 @@ def _correlations(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping
             *(words.number(pair[key]) for key in ("r_full", "r_form", "difference")),
             words.interval(pair["interval"]),
         ]
-        for pair in _listed(parts, "pairs")
+        for pair in _listed(record, "pairs")
     ]
     numbers = ("Questions", "Kept", "r, all", "r, kept", "Difference", f"Simultaneous {_INTERVAL}")
     return Evidence(
-        f"All {words.count(len(rows))} correlations of {claim}",
+        f"All {words.count(len(rows))} correlations of {record['claim']}",
         "r with the ability worked out without the benchmark. Kept: questions of the short form, on average over the folds of "
         "lineages.",
         [("Benchmark", False), ("Ability", False), *((name, True) for name in numbers)],
@@ -273,11 +275,8 @@ def _correlations(claim: str, record: Mapping[str, Any], parts: Sequence[Mapping
     )
 
 
-def _own(part: Mapping[str, Any]) -> Evidence | None:
+def _own(table: Mapping[str, Any]) -> Evidence:
     """Return the table that a part brings along, with its caption and columns; those that hold nothing are left out."""
-    table = part.get("table")
-    if not table:
-        return None
     shown = [
         (heading, unit != "name", [_written(row, key, unit) for row in table["rows"][:MOST_ROWS]])
         for key, heading, unit in table["columns"]

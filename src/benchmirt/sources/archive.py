@@ -35,9 +35,8 @@ _FAULTS = (
     pa.ArrowException,
     EOFError,
     OSError,
-    NotImplementedError,  # a way of packing that zipfile does not know
     OverflowError,
-    RuntimeError,  # an encrypted member
+    RuntimeError,  # an encrypted member, or a way of packing that zipfile does not know
     ValueError,
     LookupError,
 )
