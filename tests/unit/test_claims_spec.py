@@ -13,8 +13,10 @@ import yaml
 from claims_fixture import study_of
 
 from benchmirt import claims
-from benchmirt.claims import spec
+from benchmirt.claims import label, prompt_labels, spec
 from benchmirt.errors import InputError
+from benchmirt.prediction import methods, splits
+from benchmirt.shortform import published
 
 
 def entry(**changes: Any) -> dict[str, Any]:
@@ -248,3 +250,11 @@ def test_a_kind_needs_no_more_than_its_files() -> None:
     assert all("stability.json" in " ".join(claims.inputs_of(loaded[name])) for name in loaded if name > "C2")
     (table,) = claims.tables_of(loaded["C8"], study_of())
     assert table.endswith("workflow/resources/published_correlations.csv")
+
+
+def test_names_that_claims_may_use_are_those_of_the_stations() -> None:
+    """The specification repeats them, since it must import nothing heavy."""
+    assert set(spec.SPLITS) == {name for name in splits.__all__ if name.islower()}
+    assert set(spec.METHODS) == set(methods.LABELS)
+    assert set(spec.SCOPES) == set(published.SCOPES)
+    assert set(prompt_labels.VALUES.values()) == set(label.WORDS)

@@ -368,6 +368,31 @@ def legend_of(figure: Figure) -> list[str]:
     return [text.get_text() for one in figures_ for legend in one.legends for text in legend.get_texts()]
 
 
+def test_a_legend_of_every_state_stays_on_the_sheet() -> None:
+    states = ("reproduced", "not reproduced", "inconclusive", "exploratory")
+    records = [
+        {
+            "claim": f"C{n}",
+            "kind": "dimensionality" if n == 0 else "correlation",
+            "statement": "Something holds.",
+            "published": {"text": "2", "value": 2.0},
+            "corrected": {
+                "estimate": 2.0 if n == 0 else 0.2,
+                "interval": [2.0, 4.0] if n == 0 else [0.1, 0.3],
+                "region": {"low": 0.1},
+                "verdict": state,
+                "parts": [],
+            },
+        }
+        for n, state in enumerate(states)
+    ]
+    figure = verdicts.verdicts(records)
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.texts} >= set(states)
+    with style.look():
+        check_layout(figure)
+
+
 @pytest.mark.parametrize(
     ("data", "label"),
     [

@@ -77,8 +77,9 @@ def _eigen_panel(
     axes.set_xlabel("dimensions already in the model")
     axes.set_ylabel("largest eigenvalue left over")
     for n, (d, v, row) in enumerate(zip(dims, value, rows, strict=True)):
+        text = words.probability(row.get("p"))
         axes.annotate(
-            words.probability(row.get("p")).removeprefix("p = " if narrow and n else ""),
+            text.removeprefix("p ").removeprefix("= ") if narrow and n else text,
             (d, v),
             xytext=(4, 2.5),
             textcoords="offset points",

@@ -13,10 +13,11 @@ from typing import Any, ParamSpec
 import matplotlib.style
 import numpy as np
 from matplotlib import font_manager
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import FT2Font
 from matplotlib.textpath import TextPath
@@ -207,6 +208,19 @@ def house_ticks(axis: Axis) -> None:
         return words.number(value, digits) if value else "0"
 
     axis.set_major_formatter(text)
+
+
+def legend_below(figure: FigureBase, handles: Sequence[Artist], columns: int, fontsize: float) -> None:
+    """Put a legend below a figure, or a part of one, in so many columns or in the most that its width has room for."""
+    root = figure.get_figure(root=True)
+    assert root is not None
+    renderer = root.canvas.get_renderer()  # type: ignore[attr-defined]
+    for count in range(columns, 0, -1):
+        legend = figure.legend(handles=handles, loc="outside lower left", ncols=count, fontsize=fontsize)
+        room = figure.bbox.width  # type: ignore[attr-defined]
+        if count == 1 or legend.get_window_extent(renderer).width <= room:
+            return
+        legend.remove()
 
 
 def group_colours(names: Sequence[str], keep: int = len(PALETTE)) -> dict[str, tuple[str, str]]:

@@ -14,7 +14,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from benchmirt.figures import words
-from benchmirt.figures.style import COLUMN, GREY, INK, WIDE, describe, message, printable, sheet, styled
+from benchmirt.figures.style import (
+    COLUMN,
+    GREY,
+    INK,
+    WIDE,
+    describe,
+    legend_below,
+    message,
+    printable,
+    sheet,
+    styled,
+)
 
 _FIXED = {"r": (-1.0, 1.0), "degrees": (0.0, 180.0), "share": (0.0, 1.0), "congruence": (0.0, 1.0)}
 _BAND = "#CFE3F1"
@@ -308,7 +319,7 @@ def _legend(figure: FigureBase, rows: Sequence[Row], columns: int) -> None:
             )
         )
     if handles:
-        figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=6.5)
+        legend_below(figure, handles, columns, 6.5)
 
 
 def _lines(
