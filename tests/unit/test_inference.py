@@ -274,21 +274,26 @@ def test_a_killed_sampler_goes_on_to_the_same_draws(tmp_path, monkeypatch):
     monkeypatch.setattr(nuts, "KEPT_ITEM_DRAWS", 2)  # one draw in six: some blocks keep none
     whole = nuts.fit(data, 1, **options)
     assert whole.draws["a"].shape == (1, 2, 15, 1)
-    written = nuts._Checkpoint.write
-
-    def die_after_the_second_block(self, kept, state):
-        written(self, kept, state)
-        if kept.blocks == 2:
-            raise KilledError
-
+    written = nuts.Checkpoint.write
     path = tmp_path / "seed0.nc.checkpoint"
-    monkeypatch.setattr(nuts._Checkpoint, "write", die_after_the_second_block)
-    with pytest.raises(KilledError):
-        nuts.fit(data, 1, checkpoint=path, **options)
     sampled = []
-    monkeypatch.setattr(nuts._Checkpoint, "write", lambda self, kept, state: sampled.append(kept.blocks))
+
+    def die_after(warm, blocks):
+        def write(self, kept, state):
+            written(self, kept, state)
+            sampled.append((kept.warm, kept.blocks))
+            if sampled[-1] == (warm, blocks):
+                raise KilledError
+
+        return write
+
+    for place in [(2, 0), (3, 2)]:  # during warm-up, of 4, 4 and 2 steps, and among the three blocks of draws
+        monkeypatch.setattr(nuts.Checkpoint, "write", die_after(*place))
+        with pytest.raises(KilledError):
+            nuts.fit(data, 1, checkpoint=path, **options)
+    monkeypatch.setattr(nuts.Checkpoint, "write", die_after(-1, -1))
     resumed = nuts.fit(data, 1, checkpoint=path, **options)
-    assert sampled == [3]
+    assert sampled == [(1, 0), (2, 0), (3, 0), (3, 1), (3, 2), (3, 3)]
     np.testing.assert_array_equal(resumed.draws["theta"], whole.draws["theta"])
     np.testing.assert_array_equal(resumed.draws["a"], whole.draws["a"])
     np.testing.assert_array_equal(resumed.item_cov, whole.item_cov)

@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +28,16 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 from numpyro.diagnostics import effective_sample_size, gelman_rubin
-from numpyro.infer import MCMC, NUTS
+from numpyro.infer import NUTS
 from numpyro.infer.util import log_density
 
-from benchmirt import files, provenance, tiles
+from benchmirt import provenance, tiles
 from benchmirt.inference import em
+from benchmirt.inference.chains import STATS, Chains
+from benchmirt.inference.draws import Checkpoint, Kept, Moments
 from benchmirt.inference.moments import match_items
 from benchmirt.inference.posterior import State, state_of
-from benchmirt.inference.record import FitError, FitRecord
+from benchmirt.inference.record import FitRecord
 from benchmirt.likelihood import asymptotes_of, item_log_likelihood
 from benchmirt.model import Priors, mirt, sample_frame
 from benchmirt.progress import progress
@@ -56,7 +56,6 @@ ABILITY_STRETCH = 1.3  # EM holds the items fixed where it says how sure an abil
 ACCEPTANCE = 0.65  # best for long trajectories in many dimensions (Beskos et al. 2013)
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
-_STATS = ("potential_energy", "diverging", "num_steps", "accept_prob", "adapt_state.step_size")
 
 
 def _chart(state: State) -> tuple[Callable[[Array], tuple[dict[str, Array], Array]], int]:
@@ -115,33 +114,6 @@ def _aligned(theta: Array, a: Array, target: Array) -> tuple[Array, Array]:
     return theta @ rotation, a @ rotation
 
 
-class _Moments:
-    """Running mean and covariance of item parameters over draws, in float64."""
-
-    def __init__(self, items: int, size: int) -> None:
-        self.count = 0
-        self.total = np.zeros((items, size))
-        self.squares = np.zeros((items, size, size))
-        self.origin: NDArray[np.float64] | None = None
-
-    def add(self, draws: NDArray[Any]) -> None:
-        """Add draws of shape (draws, items, size)."""
-        values = draws.astype(np.float64)
-        if self.origin is None:
-            self.origin = values[0].copy()
-        values -= self.origin
-        self.count += len(values)
-        self.total += values.sum(0)
-        self.squares += np.einsum("djp,djq->jpq", values, values)
-
-    def result(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean (items, size) and covariance (items, size, size)."""
-        assert self.origin is not None
-        mean = self.total / self.count
-        covariance = self.squares / self.count - mean[:, :, None] * mean[:, None, :]
-        return mean + self.origin, covariance * self.count / max(self.count - 1, 1)
-
-
 def _normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
     """Replace draws (chain, draw, ...) by normal scores of their ranks over all of them (Vehtari et al. 2021)."""
     from scipy.stats import norm, rankdata
@@ -195,90 +167,6 @@ def _checked_items(a: NDArray[Any], d: NDArray[Any]) -> NDArray[np.int64]:
     return np.sort(np.concatenate([first, drawn]))
 
 
-@dataclass
-class _Kept:
-    """What is kept of the draws so far."""
-
-    moments: _Moments
-    theta: list[NDArray[Any]] = field(default_factory=list)
-    item: list[NDArray[Any]] = field(default_factory=list)
-    checked: list[NDArray[Any]] = field(default_factory=list)
-    stats: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: {name: [] for name in _STATS})
-
-    @property
-    def blocks(self) -> int:
-        """Blocks that are complete."""
-        return len(self.theta)
-
-    def joined(self, name: str) -> NDArray[Any]:
-        """Return one kind of draws over all blocks: (chain, draw, ...)."""
-        parts: list[NDArray[Any]] = self.stats[name] if name in self.stats else getattr(self, name)
-        return np.concatenate(parts, axis=1)
-
-
-class _Checkpoint:
-    """The chains and all that is kept of them after the last block, in one file that is replaced as a whole.
-
-    The file carries a fingerprint of data, settings and code; one with another fingerprint, or one that can't be read, is
-    not used.
-    """
-
-    def __init__(self, path: Path | None, key: str) -> None:
-        self.path = path
-        self.key = key
-
-    def write(self, kept: _Kept, state: Any) -> None:
-        """Replace the file."""
-        if self.path is None:
-            return
-        arrays = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(_plain(state)))}
-        for name in ("theta", "item", "checked"):
-            arrays |= {f"{name}{i}": part for i, part in enumerate(getattr(kept, name))}
-        for name, parts in kept.stats.items():
-            arrays |= {f"{name}{i}": part for i, part in enumerate(parts)}
-        moments = kept.moments
-        arrays |= {"total": moments.total, "squares": moments.squares, "count": np.array(moments.count)}
-        arrays |= {"origin": np.asarray(moments.origin), "key": np.array(self.key)}
-        with files.atomic(self.path) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **arrays)
-
-    def read(self, kept: _Kept, like: Any) -> Any | None:
-        """Fill ``kept`` and return the chains' state, shaped as ``like``; None if there is nothing to go on from."""
-        if self.path is None or not self.path.is_file():
-            return None
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = dict(file)
-        except (OSError, ValueError, zipfile.BadZipFile):
-            return None
-        if str(arrays.get("key")) != self.key:
-            return None
-        blocks = sum(name.startswith("theta") for name in arrays)
-        for name in ("theta", "item", "checked"):
-            getattr(kept, name).extend(arrays[f"{name}{i}"] for i in range(blocks))
-        for name, parts in kept.stats.items():
-            parts.extend(arrays[f"{name}{i}"] for i in range(blocks))
-        moments = kept.moments
-        moments.total, moments.squares = arrays["total"], arrays["squares"]
-        moments.count, moments.origin = int(arrays["count"]), arrays["origin"]
-        plain = _plain(like)
-        leaves = [jnp.asarray(arrays[f"state{i}"]) for i in range(len(jax.tree.leaves(plain)))]
-        return _keyed(jax.tree.unflatten(jax.tree.structure(plain), leaves), like)
-
-
-def _is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _plain(state: Any) -> Any:
-    """Random keys as the numbers that they are made of, so that a file can hold them."""
-    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
-
-
-def _keyed(plain: Any, like: Any) -> Any:
-    return jax.tree.map(lambda x, y: jax.random.wrap_key_data(x) if _is_key(y) else x, plain, like)
-
-
 def fit(
     data: ResponseData,
     dims: int,
@@ -324,7 +212,7 @@ def fit(
     reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes)
     sites, size = _chart(state)
     key, start_key = jax.random.split(jax.random.key(seed))
-    initial = START_SPREAD * jax.random.normal(start_key, (chains, size) if chains > 1 else (size,))
+    initial = START_SPREAD * jax.random.normal(start_key, (chains, size))
 
     def potential(z: Array) -> Array:
         values, volume = sites(z)
@@ -342,63 +230,40 @@ def fit(
         max_tree_depth=max_tree_depth,
         target_accept_prob=ACCEPTANCE,
     )
-    parallel = chains > 1 and jax.local_device_count() >= chains
-    block = min(BLOCK, draws)
-    sampler = MCMC(
-        kernel,
-        num_warmup=warmup,
-        num_samples=block,
-        num_chains=chains,
-        chain_method="parallel" if parallel else "sequential",
-        progress_bar=False,
-    )
     target = state.mu[:, :-1]
 
-    @jax.jit
-    def reported(z: Array) -> tuple[Array, Array]:
-        def one(draw: Array) -> tuple[Array, Array]:
-            theta, a, d = _framed(sites(draw)[0])
-            theta, a = _aligned(theta, a, target)
-            return theta, jnp.concatenate([a, d[:, None]], axis=1)
+    def report(z: Array) -> dict[str, Array]:
+        theta, a, d = _framed(sites(z)[0])
+        theta, a = _aligned(theta, a, target)
+        return {"theta": theta, "item": jnp.concatenate([a, d[:, None]], axis=1)}
 
-        return jax.lax.map(lambda chain: jax.lax.map(one, chain), z)
-
+    block = min(BLOCK, draws)
+    sampler = Chains(kernel, report, chains=chains, warmup=warmup, block=block)
     checked = _checked_items(np.asarray(target), np.asarray(state.mu[:, -1]))
     thin = max(1, chains * draws // KEPT_ITEM_DRAWS)
-    kept = _Kept(_Moments(len(data.items), dims + 1))
+    kept = Kept(Moments(np.asarray(state.mu, np.float64)))
     code = provenance.fingerprint(["benchmirt.inference.nuts"])
     told = [code, data.hash, dims, seed, chains, warmup, block, thin, max_tree_depth, priors.as_dict()]
-    saved = _Checkpoint(checkpoint, hashlib.sha256(json.dumps(told).encode()).hexdigest())
-    if checkpoint is not None and checkpoint.is_file():
-        keys = jax.random.split(key, chains) if chains > 1 else key
-        sampler.post_warmup_state = saved.read(kept, kernel.init(keys, warmup, initial, (), {}))
-    blocks = -(-draws // block)
-    for index in progress(
-        range(blocks), total=blocks, what=f"NUTS, {chains} chains, blocks of {block} draws"
-    ):
-        if index < kept.blocks:
+    saved = Checkpoint(checkpoint, hashlib.sha256(json.dumps(told).encode()).hexdigest())
+    current = sampler.begin(jax.random.split(key, chains), initial)
+    current = saved.read(kept, current) or current
+    warm = [min(block, warmup - first) for first in range(0, warmup, block)]
+    drawn = [block] * -(-draws // block)
+    steps = [(count, False) for count in warm] + [(count, True) for count in drawn]
+    what = f"NUTS, {chains} chains, warm-up and draws in blocks of {block}"
+    for index, (count, keep) in enumerate(progress(steps, total=len(steps), what=what)):
+        if index < kept.warm + kept.blocks:
             continue
-        if index == 0:
-            sampler.run(key, init_params=initial, extra_fields=_STATS)
+        current, block_draws = sampler.run(current, count)
+        if keep:
+            kept.add({name: np.asarray(x) for name, x in block_draws.items()}, thin=thin, checked=checked)
         else:
-            if sampler.last_state is not None:
-                sampler.post_warmup_state = sampler.last_state
-            sampler.run(sampler.post_warmup_state.rng_key, extra_fields=_STATS)
-        theta, item = (np.asarray(x) for x in reported(sampler.get_samples(group_by_chain=True)))
-        if not (np.isfinite(theta).all() and np.isfinite(item).all()):
-            raise FitError(f"NUTS, seed {seed}: draws of block {index + 1} of {blocks} are not finite")
-        kept.moments.add(item.reshape(-1, *item.shape[2:]))
-        kept.theta.append(theta)
-        kept.item.append(item[:, (index * block + np.arange(block)) % thin == thin // 2])
-        kept.checked.append(item[:, :, checked])
-        extra = sampler.get_extra_fields(group_by_chain=True)
-        for name in _STATS:
-            kept.stats[name].append(np.asarray(extra[name]))
-        saved.write(kept, sampler.last_state)
+            kept.warm += 1
+        saved.write(kept, current)
     settings = {
         "chains": chains,
         "warmup": warmup,
-        "draws": blocks * block,
+        "draws": sum(drawn),
         "max_tree_depth": max_tree_depth,
         "thin": thin,
         "start": "em",
@@ -411,12 +276,12 @@ def _record(
     dims: int,
     seed: int,
     priors: Priors,
-    kept: _Kept,
+    kept: Kept,
     settings: dict[str, Any],
 ) -> FitRecord:
     """Assemble the record and judge convergence on the aligned abilities and the items that are kept in full."""
     theta, item = kept.joined("theta"), kept.joined("item")
-    sample_stats = {name.split(".")[-1]: kept.joined(name) for name in _STATS}
+    sample_stats = {name: kept.joined(name) for name in STATS}
     item_mean, item_cov = kept.moments.result()
     flat = theta.reshape(-1, *theta.shape[2:]).astype(np.float64)
     mean = flat.mean(0)
