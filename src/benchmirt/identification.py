@@ -35,7 +35,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
-from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 __all__ = [
@@ -58,6 +57,7 @@ __all__ = [
     "mdisc",
     "mdisc_interval",
     "oblique",
+    "pairing",
     "quartimin",
     "rotate",
     "rotate_item_cov",
@@ -491,6 +491,19 @@ def congruence(a: ArrayLike, b: ArrayLike) -> Floats:
     return np.asarray(np.where(size > 0, (left * right).sum(0) / np.where(size > 0, size, 1.0), 0.0))
 
 
+def pairing(gain: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pair rows and columns, each at most once, so that the sum of their entries is greatest.
+
+    Returns
+    -------
+    Rows in their order, and the column of each.
+    """
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second to import, in many short jobs
+
+    rows, columns = linear_sum_assignment(np.asarray(gain, dtype=np.float64), maximize=True)
+    return rows, columns
+
+
 def match(a: ArrayLike, target: ArrayLike) -> tuple[Floats, NDArray[np.intp], Floats]:
     """Match dimensions by the signed permutation with the largest sum of absolute congruences.
 
@@ -500,7 +513,7 @@ def match(a: ArrayLike, target: ArrayLike) -> tuple[Floats, NDArray[np.intp], Fl
     """
     left, right = np.asarray(a, dtype=np.float64), np.asarray(target, dtype=np.float64)
     table = np.stack([congruence(left, right[:, [k]]) for k in range(right.shape[1])])  # (target, a)
-    _, permutation = linear_sum_assignment(-np.abs(table))
+    _, permutation = pairing(np.abs(table))
     chosen = table[np.arange(right.shape[1]), permutation]
     signs = np.where(chosen < 0, -1.0, 1.0)
     return left[:, permutation] * signs, permutation, signs
@@ -686,7 +699,7 @@ def follow(a: ArrayLike, T: ArrayLike) -> Floats:
     except InvariantError:
         return np.full_like(target, np.nan)
     cosine = axes.T @ target
-    rows, columns = linear_sum_assignment(-np.abs(cosine))
+    rows, columns = pairing(np.abs(cosine))
     matched = np.empty_like(axes)
     matched[:, columns] = axes[:, rows] * np.where(cosine[rows, columns] < 0, -1.0, 1.0)
     return matched

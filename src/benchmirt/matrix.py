@@ -1159,6 +1159,22 @@ def _data(
     )
 
 
+def _read_back(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Read a table of ours, whose contract held when it was written, and see that it is of this version's form."""
+    table = pd.read_parquet(path)
+    found = {str(name): str(kind) for name, kind in table.dtypes.items()}
+    if list(found.items()) != list(columns.items()):
+        odd = sorted({name for name, _ in set(found.items()) ^ set(columns.items())}) or list(columns)
+        raise InputError(
+            "this part of the matrix is of another form",
+            file=path,
+            found=", ".join(f"{name} ({found.get(name, 'absent')})" for name in odd),
+            expected=", ".join(f"{name} ({columns.get(name, 'absent')})" for name in odd),
+            todo="Delete it and build it again",
+        )
+    return table
+
+
 def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
     """Load the kept items and models of a matrix.
 
@@ -1173,7 +1189,7 @@ def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
     Raises
     ------
     InputError
-        If the folder is not complete.
+        If the folder is not complete, or was written in another form.
     """
     import pyarrow.parquet as pq
 
@@ -1181,8 +1197,8 @@ def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
     for name in ("responses.parquet", "items.parquet", "models.parquet"):
         if not (home / name).is_file():
             raise InputError("this part of the matrix is missing", file=home / name, todo="Build it first")
-    item_table = item_table_schema().validate(pd.read_parquet(home / "items.parquet"))
-    model_table = model_table_schema().validate(pd.read_parquet(home / "models.parquet"))
+    item_table = _read_back(home / "items.parquet", _ITEM_COLUMNS)
+    model_table = _read_back(home / "models.parquet", _MODEL_COLUMNS)
     item_table_kept = item_table[item_table["kept"]].reset_index(drop=True)
     model_table_kept = model_table[model_table["kept"]].reset_index(drop=True)
     rows = item_table["kept"].to_numpy()

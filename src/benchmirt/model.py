@@ -13,8 +13,6 @@ signs are settled afterwards (:mod:`benchmirt.identification`).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
 import jax
 import jax.numpy as jnp
 import numpyro
@@ -23,29 +21,12 @@ from jax import Array
 from numpyro.distributions import constraints
 
 from benchmirt.likelihood import Asymptotes, log_likelihood
+from benchmirt.priors import Priors
 from benchmirt.tiles import Tiled
 
-__all__ = ["Priors", "mirt", "sample_frame"]
+__all__ = ["mirt", "sample_frame"]
 
-
-@dataclass(frozen=True)
-class Priors:
-    """Scales of the hyperpriors, in logits: the same for every number of dimensions.
-
-    Attributes
-    ----------
-    tau_scale
-        Scale of the half-normal prior of tau_k, the standard deviation of the discriminations.
-    intercept_scale
-        Scale of the normal prior of mu_d and of the half-normal prior of sigma_d.
-    """
-
-    tau_scale: float = 1.0
-    intercept_scale: float = 2.0
-
-    def as_dict(self) -> dict[str, float]:
-        """Return the scales by name, as fit records keep them."""
-        return asdict(self)
+_PRIORS = Priors()
 
 
 def sample_frame(theta: Array) -> tuple[Array, Array]:
@@ -60,7 +41,7 @@ def mirt(
     responses: Array | Tiled,
     dims: int,
     asymptotes: Asymptotes | None = None,
-    priors: Priors = Priors(),
+    priors: Priors = _PRIORS,
     reference: Array | float = 0.0,
     framed: bool = False,
 ) -> None:

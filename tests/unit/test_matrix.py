@@ -447,6 +447,14 @@ def test_loading_an_incomplete_folder(build: Build) -> None:
         matrix.load(folder, asymptotes=True)
 
 
+def test_loading_a_table_of_another_form(build: Build) -> None:
+    folder = build(SMALL)
+    models = pd.read_parquet(folder / "models.parquet")
+    models.drop(columns="slug").to_parquet(folder / "models.parquet")
+    with pytest.raises(InputError, match=r"models\.parquet.*found slug \(absent\); expected slug \(str\)"):
+        matrix.load(folder, asymptotes=True)
+
+
 # -- invariance: order carries no meaning
 
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 from benchmirt.inference.moments import match_items
 from benchmirt.inference.posterior import State
 from benchmirt.likelihood import Asymptotes
-from benchmirt.model import Priors
+from benchmirt.priors import Priors
 
 MODELS, ITEMS = 60, 40
 

@@ -22,13 +22,7 @@ AFTER_CONSENSUS = {
     "item_model_statistics",
     "calibration",
 }
-CATALOGUE = {
-    f"figure_{name}"
-    for name in (
-        *("verdicts", "abilities", "item_map", "directions", "correlations"),
-        *("eigenvalues", "heldout", "scores", "calibration", "stability", "reproducibility", "coverage"),
-    )
-}
+CATALOGUE = {f"figure_{sheet}" for sheet in ("verdicts", "dimensions", "tests", "prediction")}
 DRAWN = CATALOGUE | {"figure_claims_1"}
 JUDGED = {"claim", "claims_table"}
 FITTED = {"fit", "fit_nuts"}
@@ -47,7 +41,7 @@ AFTER_EDITING: dict[str, set[str]] = {
     "simulate": set(),  # the study has no simulated source
     "sources/table": EVERYTHING - {"fits_table"},
     "matrix": FROM_MATRIX | {"matrix"},
-    "prediction/rasch": {"prediction", "figure_scores", "figure_calibration", "page"},
+    "prediction/rasch": {"prediction", "figure_prediction", "page"},
     "figures/abilities": DRAWN | {"page"},
     "report/page": {"page"},
 }
@@ -121,11 +115,7 @@ def test_another_seed_runs_only_that_seed_and_what_reads_it(finished: Finished) 
     fits = {output for output in run.outputs if output.startswith("results/fits/")}
     assert fits == {"results/fits/published/seed2.nc", "results/fits/corrected/seed2.nc"}
     assert run.rules == {"fits_table", "fit", "page"} | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN - {
-        "figure_coverage",
-        "figure_eigenvalues",
-        "figure_heldout",
-        "figure_scores",
-        "figure_calibration",
+        "figure_prediction"
     }
 
 

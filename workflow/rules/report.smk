@@ -3,7 +3,7 @@
 in    <results>/claims/, <results>/dimensions/, <results>/matrix/, <results>/fits/
 out   <results>/figures/{figure}.{png,svg,pdf}, <results>/data_card.json, <results>/report/index.html
 steps data_card     what the study rests on: sources, models, benchmarks, what is missing, conflicts
-      figure_*      one figure of the catalogue each; figures of claims by eights, since starting up takes longer than drawing
+      figure_*      figures of the catalogue by what they wait for, those of claims by eights: starting up takes longer than drawing
       page          the one self-contained page
 """
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
+from benchmirt import identification as ident
 from benchmirt import resampling
 from benchmirt.files import write_json
 
@@ -172,7 +172,7 @@ def _entries(
 ) -> tuple[dict[str, Any], ...]:
     abilities = strength.shape[2]
     point = np.nan_to_num(strength[:, 0]) if categories else np.zeros((0, abilities))
-    rows, columns = linear_sum_assignment(-point) if categories else ((), ())
+    rows, columns = ident.pairing(point) if categories else ((), ())
     owner = {int(k): int(index) for k, index in zip(columns, rows, strict=True)}
     entries = []
     for k in range(abilities):
@@ -286,7 +286,7 @@ def follow_categories(
     if correlations:
         categories = list(correlations)
         strength = np.nan_to_num(np.array([np.abs(correlations[one]).mean(axis=0) for one in categories]))
-        for row, column in zip(*linear_sum_assignment(-strength), strict=True):
+        for row, column in zip(*ident.pairing(strength), strict=True):
             names[column] = categories[row]
             total = float(np.mean([r[column] for r in correlations[categories[row]]]))
             signs[column] = -1.0 if total < 0 else 1.0

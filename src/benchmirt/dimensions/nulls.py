@@ -20,7 +20,7 @@ from benchmirt.resampling import generator
 if TYPE_CHECKING:
     from benchmirt.inference.em import Batch
     from benchmirt.matrix import ResponseData
-    from benchmirt.model import Priors
+    from benchmirt.priors import Priors
 
 __all__ = ["Gaussian", "Intercepts", "fit_null", "intercepts", "null_data"]
 
@@ -212,7 +212,7 @@ def fit_null(data: ResponseData, dims: int, options: dict[str, Any]) -> Intercep
     if dims == 0:
         return intercepts(data.responses, data.floor, data.ceiling)
     from benchmirt.inference import em
-    from benchmirt.model import Priors
+    from benchmirt.priors import Priors
 
     batch = em.fit_many(data, dims, bound=False, **options)
     return Gaussian.matched(batch, 0, data, options.get("priors") or Priors())

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from benchmirt import identification as ident
 from benchmirt import provenance
@@ -309,7 +308,7 @@ def onto(solution: Solution, reference: Floats, weights: NDArray[Any] | None = N
     if alive.any():
         kept = solution.a[:, alive]
         seen = kept if weights is None else kept * np.asarray(weights)[:, None]
-        _, columns = linear_sum_assignment(-np.abs(seen.T @ reference))
+        _, columns = ident.pairing(np.abs(seen.T @ reference))
         columns = np.sort(columns)
         R = ident.align(kept, reference[:, columns], weights)
         theta[:, columns], a[:, columns] = solution.theta[:, alive] @ R, kept @ R

@@ -42,6 +42,8 @@ class Entry:
         Heading under which Snakemake's own report lists it.
     caption
         File name of its caption in ``workflow/report/``.
+    sheet
+        Figures of one sheet are drawn together, since starting up takes longer than drawing; empty: alone.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Entry:
     all_claims: bool = False
     category: str = "Dimensions"
     caption: str = ""
+    sheet: str = ""
 
 
 def _entries(*entries: Entry) -> dict[str, Entry]:
@@ -59,7 +62,13 @@ def _entries(*entries: Entry) -> dict[str, Entry]:
 CATALOGUE: dict[str, Entry] = _entries(
     Entry("verdicts", "Every claim with its interval and its region", (), True, "Verdicts", "verdicts.rst"),
     Entry(
-        "abilities", "Where the models stand", (MODELS, LABELS, CONSENSUS), False, "Models", "abilities.rst"
+        "abilities",
+        "Where the models stand",
+        (MODELS, LABELS, CONSENSUS),
+        False,
+        "Models",
+        "abilities.rst",
+        "dimensions",
     ),
     Entry(
         "item_map",
@@ -68,6 +77,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Items",
         "item_map.rst",
+        "dimensions",
     ),
     Entry(
         "directions",
@@ -76,6 +86,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Items",
         "directions.rst",
+        "dimensions",
     ),
     Entry(
         "correlations",
@@ -84,6 +95,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Dimensions",
         "correlations.rst",
+        "dimensions",
     ),
     Entry(
         "eigenvalues",
@@ -92,6 +104,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Dimensions",
         "eigenvalues.rst",
+        "tests",
     ),
     Entry(
         "heldout",
@@ -100,6 +113,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Dimensions",
         "heldout.rst",
+        "tests",
     ),
     Entry(
         "scores",
@@ -108,6 +122,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Prediction",
         "scores.rst",
+        "prediction",
     ),
     Entry(
         "calibration",
@@ -116,8 +131,17 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Prediction",
         "calibration.rst",
+        "prediction",
     ),
-    Entry("stability", "Agreement of independent halves", STABILITY, False, "Dimensions", "stability.rst"),
+    Entry(
+        "stability",
+        "Agreement of independent halves",
+        STABILITY,
+        False,
+        "Dimensions",
+        "stability.rst",
+        "tests",
+    ),
     Entry(
         "reproducibility",
         "Agreement over random seeds",
@@ -125,6 +149,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Dimensions",
         "reproducibility.rst",
+        "tests",
     ),
     Entry(
         "coverage",
@@ -133,6 +158,7 @@ CATALOGUE: dict[str, Entry] = _entries(
         False,
         "Data",
         "coverage.rst",
+        "dimensions",
     ),
 )
 
@@ -160,11 +186,13 @@ def names(claims: Iterable[str]) -> list[str]:
 
 
 def sheets(claims: Iterable[str]) -> dict[str, list[str]]:
-    """Figures that are drawn together, by a name for them: those of the catalogue alone, those of claims by eights.
+    """Figures that are drawn together, by a name for them: the catalogue's by what they wait for, the claims' by eights.
 
-    Starting up takes longer than drawing, and a sheet of all claims would be the last thing that a study waits for.
+    A sheet of all claims would be the last thing that a study waits for.
     """
-    together = {name: [name] for name in CATALOGUE}
+    together: dict[str, list[str]] = {}
+    for entry in CATALOGUE.values():
+        together.setdefault(entry.sheet or entry.name, []).append(entry.name)
     for place, claim in enumerate(claims):
         together.setdefault(f"claims_{place // _TOGETHER + 1}", []).append(_CLAIM + claim)
     return together

@@ -194,7 +194,10 @@ def save(figure: Figure, stem: Path, title: str = "") -> list[Path]:
             path = stem.with_name(f"{stem.name}.{suffix}")
             with atomic(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=metadata[suffix])
-            figure.set_layout_engine("none")  # the first format's layout serves all
+            with matplotlib.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+                figure.set_layout_engine(
+                    None
+                )  # the first format's layout serves all, without a dry run for each
             paths.append(path)
     return paths
 

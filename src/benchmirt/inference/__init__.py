@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchmirt.errors import InputError, nearest
 from benchmirt.inference import memory
 from benchmirt.inference.record import FitError, FitRecord
-from benchmirt.model import Priors
+from benchmirt.priors import Priors
 
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
@@ -67,7 +67,7 @@ def fit(
     options
         The engine's own settings (see its ``fit``).
     priors
-        Scales of the hyperpriors (:class:`benchmirt.model.Priors`).
+        Scales of the hyperpriors (:class:`benchmirt.priors.Priors`).
     checkpoint
         File from which a killed run of NUTS goes on; whoever writes the record removes it. Other engines are done before
         it would serve.

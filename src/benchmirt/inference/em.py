@@ -47,7 +47,7 @@ from benchmirt.likelihood import (
     responsibility,
     score_and_curvature,
 )
-from benchmirt.model import Priors
+from benchmirt.priors import Priors
 from benchmirt.provenance import versions
 from benchmirt.tiles import Tiled
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmirt import tiles
 from benchmirt.inference.posterior import State, update_hyper
 from benchmirt.likelihood import Asymptotes, item_log_likelihood
-from benchmirt.model import Priors
+from benchmirt.priors import Priors
 from benchmirt.tiles import Tiled
 
 __all__ = ["match_items"]

@@ -39,7 +39,8 @@ from benchmirt.inference.moments import match_items
 from benchmirt.inference.posterior import State, state_of
 from benchmirt.inference.record import FitRecord
 from benchmirt.likelihood import asymptotes_of, item_log_likelihood
-from benchmirt.model import Priors, mirt, sample_frame
+from benchmirt.model import mirt, sample_frame
+from benchmirt.priors import Priors
 from benchmirt.progress import progress
 from benchmirt.provenance import versions
 

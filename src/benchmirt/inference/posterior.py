@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from benchmirt.inference.record import FitRecord
-from benchmirt.model import Priors
+from benchmirt.priors import Priors
 
 __all__ = ["State", "report_frame", "settle_frame", "state_of", "transform", "update_hyper"]
 

@@ -22,7 +22,8 @@ from benchmirt import tiles
 from benchmirt.inference.posterior import State, report_frame
 from benchmirt.inference.record import FitError, FitRecord
 from benchmirt.likelihood import Asymptotes, asymptotes_of
-from benchmirt.model import Priors, mirt
+from benchmirt.model import mirt
+from benchmirt.priors import Priors
 from benchmirt.provenance import versions
 
 if TYPE_CHECKING:

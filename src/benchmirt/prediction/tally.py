@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 
 __all__ = [
     "AVERAGES",
@@ -129,6 +128,8 @@ def _spearman(predicted: Floats, observed: Floats) -> Floats:
 
     0 where the predictions are all alike, NaN where the observed means are, or with fewer than 3 models.
     """
+    from scipy.stats import rankdata  # slow to import, and claims that read tallies need no ranks
+
     if len(observed) < 3 or np.ptp(observed) == 0:
         return np.full(predicted.shape[1], np.nan)
     # predictions that differ by rounding alone are alike
