@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 ONE_A_SHARD = 100
-MODELS_A_JOB = 25
+MODELS_A_JOB = 50
 _WHOLE = "whole"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LATEST = "latest"
