@@ -447,7 +447,6 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
         {
             "heldout": {"chosen": held_out},
             "eigen": {"chosen": eigen},
-            "cellwise": {"chosen": 2},
             "agreed": held_out if held_out == eigen else None,
         },
         folder / "dimensions" / "number.json",

@@ -857,19 +857,9 @@ def write_results(
             },
             "agreed": None if second_fails else 2,
             "why_not": "the two methods disagree" if second_fails else None,
-            "cellwise": {
-                "folds": 10,
-                "macro_accuracy": [
-                    {"dims": k, "mean": m, "se": 0.002}
-                    for k, m in ((1, 0.745), (2, 0.776), (3, 0.779), (4, 0.778))
-                ],
-                "chosen": 2,
-                "rule": "gain of more than 1 point",
-            },
         },
         dimensions / "number.json",
     )
-    write_csv(pd.DataFrame({"fold": [0], "dims": [1], "log_loss": [0.57]}), dimensions / "number_folds.csv")
     write_csv(
         pd.DataFrame({"dims": [1], "rank": [1], "eigenvalue": [9.2]}), dimensions / "number_eigenvalues.csv"
     )

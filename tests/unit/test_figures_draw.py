@@ -234,6 +234,7 @@ def test_nothing_to_show_is_said_in_words(
     home = tmp_path / "dimensions"
     home.mkdir()
     write_json({"why_not": "there are too few lineages"}, home / "number.json")
+    write_json({}, tmp_path / "prediction" / "prediction.json")
     write_json({"dimensions": [], "why_not": "there are too few lineages"}, home / "stability.json")
     for empty, columns in {
         "stability_splits": "split,dimension,congruence,ability_r",

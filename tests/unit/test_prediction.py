@@ -9,7 +9,7 @@ import pytest
 
 from benchmirt import matrix
 from benchmirt.inference import published
-from benchmirt.prediction import baselines, methods, populations, rasch, splits, station, tally
+from benchmirt.prediction import baselines, cellwise, methods, populations, rasch, splits, station, tally
 from benchmirt.prediction.intervals import measured
 from benchmirt.resampling import clusters
 
@@ -187,6 +187,29 @@ def test_rasch_comes_near_the_planted_probabilities_and_beats_the_means() -> Non
     }
     assert oracle < found["rasch"] < min(found["model_mean"], found["item_mean"])
     assert found["rasch"] - oracle < 0.03
+
+
+def test_random_cells_follow_the_study_s_rule() -> None:
+    """The mean over benchmarks of the share that is right, whatever their sizes; the largest number that gains over a point."""
+    accuracy = np.array(
+        [[0.60, 0.70, 0.71, 0.705, 0.729], [0.61, 0.71, 0.715, 0.715, 0.71]]
+    )  # fold, dimensions
+    cells = np.array([10.0, 1000.0])
+    counts = np.zeros((2, 6, 1, 2, len(tally.FIELDS)))
+    counts[..., 0, :, tally.FIELDS.index("cells")] = cells
+    right = np.concatenate([np.full((2, 1), 0.9), accuracy], axis=1)[:, :, None] + np.array([-0.05, 0.05])
+    counts[..., 0, :, tally.FIELDS.index("right")] = right * cells
+    names = ("model_mean", "item_mean", "mirt_1", "mirt_2", "mirt_3", "mirt_4")
+    made = tally.Tally("cells", names, ("m",), ("a", "b"), np.zeros(1, np.int64), counts, apart=False)
+    found = cellwise.chosen(made)
+    assert [row["dims"] for row in found["macro_accuracy"]] == [0, 1, 2, 3, 4]
+    assert [row["mean"] for row in found["macro_accuracy"]] == pytest.approx(accuracy.mean(axis=0))
+    assert found["macro_accuracy"][0]["gain"] is None
+    assert found["macro_accuracy"][1]["gain"] == pytest.approx(0.1)
+    assert found["macro_accuracy"][1]["se"] == pytest.approx(0.005)
+    assert (found["chosen"], found["folds"]) == (1, 2)  # the others gain .0075, -.0025 and .0095
+    made.counts[:, 5, 0, :, tally.FIELDS.index("right")] += 0.002 * cells
+    assert cellwise.chosen(made)["chosen"] == 4
 
 
 def test_a_paired_interval_is_that_of_the_lineages() -> None:

@@ -10,7 +10,7 @@ steps fetch           brings what the configuration names of the hub into <resul
       simulate_truth  writes what was planted in them; a rule of its own, so that nothing depends on it
       collect         reads one table, or files that name their models, strictly, and says for each missing outcome why
                       it is missing
-      collect_*       the same of a folder per model: a job for about 25 models, a shard for each (or for a job,
+      collect_*       the same of a folder per model: a job for about 50 models, a shard for each (or for a job,
                       beyond 100)
 """
 

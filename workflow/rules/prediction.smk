@@ -26,7 +26,7 @@ rule prediction:
         "<logs>/prediction.log",
     benchmark:
         "<benchmarks>/prediction.tsv"
-    priority: 50
+    priority: 70
     conda:
         "../../envs/environment.yaml"
     threads: 1

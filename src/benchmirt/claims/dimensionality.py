@@ -35,7 +35,7 @@ def _part(part: Part, results: Results) -> PartResult:
     number, (models, lineages) = results.number, results.size()
     expected = part.expected or 0
     kept = results.items()["kept"].to_numpy(dtype=bool)
-    published = _chosen(number, "cellwise")
+    published = _chosen(results.prediction, "cellwise")
     base: dict[str, Any] = {
         "part": part,
         "region": Region.whole(expected, expected, f"exactly {expected}, by both methods"),

@@ -366,6 +366,12 @@ class Results:
         return found
 
     @cached_property
+    def prediction(self) -> dict[str, Any]:
+        """What was predicted, and the number of dimensions that it would choose."""
+        found: dict[str, Any] = read_json(self.path("prediction/prediction.json"))
+        return found
+
+    @cached_property
     def labels(self) -> dict[str, Any]:
         """Names and signs of the abilities."""
         found: dict[str, Any] = read_json(self.path("dimensions/labels.json"))

@@ -676,7 +676,7 @@ _INPUTS = {
     "count": tuple(
         f"matrix/{policy}/{table}.parquet" for policy in ("honest", "published") for table in _MATRIX
     ),
-    "dimensionality": (*_SMALL, "dimensions/number.json"),
+    "dimensionality": (*_SMALL, "dimensions/number.json", "prediction/prediction.json"),
     "stability": (*_SMALL, "dimensions/reproducibility.csv"),
     "direction": _FITTED,
     "contrast": _FITTED,

@@ -1,4 +1,4 @@
-"""The number of dimensions, by two methods that share little, and by the study's own.
+"""The number of dimensions, by two methods that share little.
 
 1. Held-out log score. Whole lineages are held out; a held-out model shows half of its items (whole testlets, each
    benchmark by itself) and is scored on the other half with posterior-averaged probabilities. The number chosen is the
@@ -11,8 +11,6 @@
    number chosen is the first k that is not rejected at .01. A level ends early where its null was reached ten times, or where
    twenty replicates leave the eigenvalue far away (p < 1e-6 if the null is normal; then that is the p). (Tetrachoric
    correlations of 30,000 items are neither affordable nor defined at 100 models.)
-3. As published: random cells are held out, and accuracy of rounded probabilities is averaged over benchmarks. A
-   model and an item of a held-out cell are known from their other cells, so this tests interpolation only.
 
 Dimension 0 holds item intercepts only. Every number of dimensions has the same priors.
 """
@@ -34,9 +32,7 @@ from benchmirt.dimensions.nulls import fit_null, intercepts, null_data
 from benchmirt.files import write_csv, write_json
 from benchmirt.progress import progress
 from benchmirt.resampling import (
-    cell_folds,
     clusters,
-    generator,
     lineage_folds,
     mean_and_se,
     monte_carlo_p,
@@ -75,16 +71,12 @@ class Number:
     ----------
     heldout
         One row per model and number of dimensions: model, lineage, fold, dims, log_loss (mean over scored items).
-    cellwise
-        One row per fold, benchmark and number of dimensions: fold, benchmark, dims, accuracy, log_loss.
     eigenvalues
         One row per level and rank: dims, rank, eigenvalue, null_mean, null_q95, null_q99.
     levels
         One entry per level tested: dims, eigenvalue, null_q95, null_q99, p, replicates.
     dims
         Numbers of dimensions tried, from 0.
-    folds
-        Folds of cells.
     replicates
         Null replicates asked for.
     why_not
@@ -96,11 +88,9 @@ class Number:
     """
 
     heldout: pd.DataFrame
-    cellwise: pd.DataFrame
     eigenvalues: pd.DataFrame
     levels: list[dict[str, Any]]
     dims: tuple[int, ...]
-    folds: int
     replicates: int
     why_not: str | None
     data_hash: str
@@ -163,31 +153,6 @@ class Number:
             "p_needed": self.p_needed,
         }
 
-    def by_cells(self) -> dict[str, Any]:
-        """Macro accuracy over benchmarks on random held-out cells, the study's way."""
-        macro = self.cellwise.groupby(["dims", "fold"])["accuracy"].mean().unstack("fold")
-        rows, chosen = [], 0
-        for k in macro.index:
-            values = macro.loc[k].to_numpy(dtype=np.float64)
-            gain = None
-            if k - 1 in macro.index:
-                gain = float((values - macro.loc[k - 1].to_numpy(dtype=np.float64)).mean())
-                chosen = int(k) if gain > 0.01 else chosen
-            rows.append(
-                {
-                    "dims": int(k),
-                    "mean": float(values.mean()),
-                    "se": float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else None,
-                    "gain": gain,
-                }
-            )
-        return {
-            "folds": self.folds,
-            "macro_accuracy": rows,
-            "chosen": chosen,
-            "rule": "gain of more than 1 point: the largest number that gains more than .01 of macro accuracy over one less",
-        }
-
     def summary(self) -> dict[str, Any]:
         """Return what ``number.json`` holds."""
         heldout, eigen = self.by_heldout(), self.by_eigenvalues()
@@ -196,7 +161,6 @@ class Number:
             "heldout": heldout,
             "eigen": eigen,
             "agreed": heldout["chosen"] if agreed else None,
-            "cellwise": self.by_cells(),
             "dims": list(self.dims),
             "replicates": self.replicates,
             "seed": self.seed,
@@ -204,15 +168,10 @@ class Number:
         }
 
     def folds_table(self) -> pd.DataFrame:
-        """One row per fold and number of dimensions: log_loss of held-out models, and of cells with their accuracy."""
-        cells = self.cellwise.groupby(["fold", "dims"], as_index=False).agg(
-            cellwise_accuracy=("accuracy", "mean"), cellwise_log_loss=("log_loss", "mean")
-        )
-        models = self.heldout.groupby(["fold", "dims"], as_index=False).agg(
+        """One row per fold and number of dimensions: log_loss of the held-out models, and how many they are."""
+        return self.heldout.groupby(["fold", "dims"], as_index=False).agg(
             log_loss=("log_loss", "mean"), models=("model", "count")
         )
-        merged = models.merge(cells, on=["fold", "dims"], how="outer")
-        return merged.sort_values(["fold", "dims"], ignore_index=True)
 
 
 # ------------------------------------------------------------------------------------------ held-out scores
@@ -304,45 +263,6 @@ def _held_out_models(
             )
         )
     return pd.concat(frames, ignore_index=True).dropna(subset=["log_loss"])
-
-
-def _held_out_cells(
-    data: ResponseData,
-    dims: tuple[int, ...],
-    folds: int,
-    seed: int,
-    kept: Checkpoint,
-    options: dict[str, Any],
-) -> pd.DataFrame:
-    fold = cell_folds(data.responses.shape, folds, generator(seed, "cell folds"))
-    names, code = np.unique(data.item_table["benchmark"].astype(str).to_numpy(), return_inverse=True)
-    frames = []
-    for k in progress(dims, len(dims), "dimensions on held-out cells"):
-        found = kept.get(f"cells/{k}")
-        if found is None:
-            found = []
-            for batch in _batches(folds, data.responses.size):
-                shown = np.stack([fold != f for f in batch])
-                ones = np.ones((len(batch), len(data.models)), dtype=np.float32)
-                for position, (f, p) in enumerate(
-                    zip(batch, _predictions(data, k, ones, shown, options), strict=True)
-                ):
-                    if f in batch[:position]:
-                        continue
-                    model, item = np.nonzero((fold == f) & (data.responses >= 0))
-                    y, guess = data.responses[model, item], p[model, item]
-                    size = np.bincount(code[item], minlength=names.size)
-                    right = np.bincount(code[item], weights=(guess > 0.5) == (y == 1), minlength=names.size)
-                    loss = np.bincount(code[item], weights=_log_loss(guess, y), minlength=names.size)
-                    found.extend(
-                        [int(f), str(names[b]), float(right[b] / size[b]), float(loss[b] / size[b])]
-                        for b in np.flatnonzero(size)
-                    )
-            kept.put(f"cells/{k}", found)
-        frame = pd.DataFrame(found, columns=["fold", "benchmark", "accuracy", "log_loss"])
-        frame.insert(2, "dims", k)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
 
 
 # ------------------------------------------------------------------------------------------ eigenvalues
@@ -467,7 +387,7 @@ def run(
     max_dims
         Most dimensions tried; fewer where there are too few models.
     folds
-        Folds of lineages (at most one per lineage) and of cells.
+        Folds of lineages, at most one per lineage.
     replicates
         Null data sets per level of the sequential test; at least 99 for p = .01.
     seed
@@ -508,15 +428,12 @@ def run(
             if why_not is None
             else pd.DataFrame(columns=["model", "lineage", "fold", "dims", "log_loss"])
         )
-        cellwise = _held_out_cells(data, dims, folds, seed, kept, options)
         levels, eigenvalues = _eigenvalue_levels(data, dims, replicates, seed, kept, options)
     return Number(
         heldout=heldout,
-        cellwise=cellwise,
         eigenvalues=eigenvalues,
         levels=levels,
         dims=dims,
-        folds=folds,
         replicates=replicates,
         why_not=why_not,
         data_hash=data.hash,

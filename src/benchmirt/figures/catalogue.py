@@ -109,7 +109,7 @@ CATALOGUE: dict[str, Entry] = _entries(
     Entry(
         "heldout",
         "How many dimensions: prediction of held-out models",
-        (NUMBER, "dimensions/number_folds.csv"),
+        (NUMBER, PREDICTION),
         False,
         "Dimensions",
         "heldout.rst",
@@ -164,7 +164,7 @@ CATALOGUE: dict[str, Entry] = _entries(
 
 _BY_KIND: dict[str, tuple[str, ...]] = {
     "count": (),
-    "dimensionality": (NUMBER,),
+    "dimensionality": (NUMBER, PREDICTION),
     "stability": (*STABILITY, REPRODUCIBILITY),
     "direction": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),
     "contrast": (ITEMS, LABELS, CONSENSUS, BOOTSTRAP, MODELS),

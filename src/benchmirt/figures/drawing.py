@@ -105,13 +105,21 @@ def _directions(results: Path) -> Figure:
     return items.directions(table, store.read_abilities(results), replicates(results, table))
 
 
+def _by_number(results: Path) -> dict[str, Any]:
+    """Return the evidence on the number of dimensions, that of single answers, as published, among it."""
+    number, prediction = (
+        store.read_json(results / file) for file in (catalogue.NUMBER, catalogue.PREDICTION)
+    )
+    return {**number, "cellwise": prediction.get("cellwise")}
+
+
 _GENERAL: dict[str, Callable[[Path], Figure]] = {
     "abilities": lambda r: abilities.abilities(_models(r), store.read_abilities(r)),
     "item_map": lambda r: items.item_map(_items(r), store.read_abilities(r)),
     "directions": _directions,
     "correlations": _agreement,
     "eigenvalues": lambda r: number.eigenvalues(store.read_json(r / catalogue.NUMBER)),
-    "heldout": lambda r: number.heldout(store.read_json(r / catalogue.NUMBER)),
+    "heldout": lambda r: number.heldout(_by_number(r)),
     "stability": lambda r: steadiness.stability(*_stability(r)),
     "reproducibility": lambda r: steadiness.reproducibility(
         store.read_csv(r / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension", "congruence"))
@@ -146,7 +154,7 @@ def _of_claim(results: Path, record: dict[str, Any]) -> Figure:
     if kind in _FROM_RECORD:
         return _FROM_RECORD[kind](record)
     if kind == "dimensionality":
-        return claim.dimensionality(record, store.read_json(results / catalogue.NUMBER))
+        return claim.dimensionality(record, _by_number(results))
     if kind == "stability":
         return claim.stability(record, *_stability(results))
     if kind in ("direction", "contrast"):

@@ -203,7 +203,7 @@ def heldout(number: Mapping[str, Any]) -> Figure:
     Parameters
     ----------
     number
-        Content of `number.json`.
+        Content of `number.json`, and `cellwise` of `prediction.json`.
     """
     score = number.get("heldout") or {}
     rows = sorted(score.get("log_loss") or [], key=lambda r: int(r["dims"]))
@@ -274,7 +274,7 @@ _LISTS = {"heldout": "log_loss", "eigen": "levels", "cellwise": "macro_accuracy"
 
 
 def has(number: Mapping[str, Any], name: str) -> bool:
-    """Return whether `number.json` has results of a method (`heldout`, `eigen` or `cellwise`)."""
+    """Return whether there are results of a method (`heldout`, `eigen` or `cellwise`)."""
     return bool((number.get(name) or {}).get(_LISTS[name]))
 
 

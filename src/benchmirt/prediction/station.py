@@ -22,7 +22,7 @@ from benchmirt import provenance
 from benchmirt.dimensions.checkpoint import Checkpoint, fingerprint
 from benchmirt.errors import InputError
 from benchmirt.files import read_json, write_csv, write_json, write_parquet
-from benchmirt.prediction import methods, splits
+from benchmirt.prediction import cellwise, methods, splits
 from benchmirt.prediction.intervals import measured
 from benchmirt.prediction.splits import NotPossible, Split
 from benchmirt.prediction.tally import (
@@ -149,8 +149,8 @@ def run(
     honest, published
         The two matrices; asymptotes of the published one are not used.
     dims, max_dims
-        Dimensions of the headline, and most dimensions tried. More than the headline's are tried on random cells alone, since
-        :mod:`benchmirt.dimensions.number` does so on new lineages.
+        Dimensions of the headline, and most dimensions tried. More than the headline's are tried on random cells alone, as
+        the study did; :mod:`benchmirt.dimensions.number` does so on new lineages.
     folds
         Folds of cells, of lineages and of items.
     answers
@@ -355,6 +355,7 @@ def _summary(result: Prediction) -> dict[str, Any]:
             method: methods.label(method)
             for method in dict.fromkeys(one for tally in result.tallies.values() for one in tally.methods)
         },
+        "cellwise": cellwise.chosen(result.tallies["cells"]),
         "baseline": BASELINE,
         "settings": dict(result.settings),
         "provenance": provenance.record(data_hash=result.data_hash["honest"]),
