@@ -137,7 +137,8 @@ def calibration(folder=""):
 def chain_threads(wildcards):
     """A core per chain; but one for all of them where the other jobs would have to wait for so many to be free."""
     chains = STUDY.fits["nuts"]["chains"]
-    cores = workflow.resource_settings.cores  # None on a cluster
+    # None on a cluster, whose jobs, Snakemakes of their own, see no more cores than they were given
+    cores = None if workflow.remote_exec else workflow.resource_settings.cores
     return chains if cores is None or cores >= 2 * chains else 1
 
 
