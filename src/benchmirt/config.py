@@ -73,7 +73,7 @@ STATISTICS = "_published"
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
 
-AFTERWARDS = ("score", "shortform")
+AFTERWARDS = ("score", "shortform", "compare")
 """Sections that ask something of a finished study, so that none of its results depends on them."""
 
 _TYPES = {
@@ -181,7 +181,7 @@ class Study:
         How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
     published_statistics
         Tables of ``items`` and ``models`` that the study was published with: paths, or data sets of the hub.
-    score, shortform
+    score, shortform, compare
         What is asked of a finished study, defaults filled; no other result depends on it.
     """
 
@@ -209,6 +209,7 @@ class Study:
     published_statistics: dict[str, Any] = field(default_factory=dict)
     score: dict[str, Any] = field(default_factory=dict)
     shortform: dict[str, Any] = field(default_factory=dict)
+    compare: dict[str, Any] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -747,6 +748,9 @@ def _check_afterwards(
                     looked_for=str((base / folder).absolute()),
                     todo="Name the folder `calibration` that a finished study wrote",
                 )
+    claims = raw["compare"]["claims"]
+    if claims:
+        yield from _unreadable(claims, base / claims, "file", "compare.claims", origin, check_files)
     if raw["shortform"]["size"] is None and raw["shortform"]["standard_error"] is None:
         yield InputError(
             "a short form needs a size or a standard_error",
@@ -939,6 +943,7 @@ def load(
         published_statistics=raw["published_statistics"],
         score=raw["score"],
         shortform=raw["shortform"],
+        compare=raw["compare"],
     )
     claims_table(study, origin=origin)
     return study
@@ -981,6 +986,24 @@ def need_newcomers(study: Study) -> None:
             where="score.models",
             todo="Name their outcomes as sources are named: score: {models: [{name: new, kind: table, responses: new.csv}]}",
         )
+
+
+def need_other(study: Study) -> list[str]:
+    """Return the files of the other study that this one is compared with: its calibration's, and its verdicts if named.
+
+    Raises
+    ------
+    InputError
+        If the configuration names no calibration.
+    """
+    folder, claims = study.compare["calibration"], study.compare["claims"]
+    if not folder:
+        raise InputError(
+            "there is no study to compare with",
+            where="compare.calibration",
+            todo="Name the folder that the other study wrote: compare: {calibration: other/results/calibration}",
+        )
+    return [f"{folder}/calibration.json", *([claims] if claims else [])]
 
 
 def dump(study: Study) -> dict[str, Any]:

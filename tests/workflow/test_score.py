@@ -150,3 +150,31 @@ def test_what_cannot_be_scored_is_refused_and_leaves_nothing(
     assert not list((tmp_path / "results" / "scores").glob("*.csv"))
     gone = {**score, "calibration": "nowhere"}
     refused(scored(tmp_path, finished.workflow, {"score": gone}), "score.calibration", "nowhere")
+
+
+def test_another_study_is_set_beside_this_one(day_two: Path, finished: Finished) -> None:
+    """The study itself, under another roof: the same abilities, no drift, no verdict changed; one verdict is edited."""
+    other = day_two.parent / "other"
+    shutil.copytree(finished.folder / "results" / "calibration", other / "calibration")
+    table = pd.read_csv(finished.folder / "results" / "claims" / "claims.csv")
+    table.loc[table["claim"] == "C2", "corrected_verdict"] = "inconclusive"
+    table.to_csv(other / "claims.csv", index=False)
+    compare = {"calibration": "../other/calibration", "claims": "../other/claims.csv"}
+    write_config(day_two, {**finished.config, "compare": compare})
+    run = finished.workflow.call(day_two, "compare_studies")
+    assert run.code == 0, run.text[-3000:]
+    assert run.rules == {"compare_studies"}
+    home = day_two / "results" / "compared"
+    abilities = pd.read_csv(home / "abilities.csv")
+    assert abilities["ability"].tolist() == abilities["other"].tolist() == [1, 2]
+    assert abilities["r"].to_numpy() == pytest.approx(1.0)
+    assert abilities["r_models"].to_numpy() == pytest.approx(1.0)
+    assert not pd.read_csv(home / "items.csv")["drifted"].any()
+    verdicts = pd.read_csv(home / "verdicts.csv").set_index("claim")
+    assert verdicts["changed"].to_dict() == {"C2": True, "C3": False, "C9": False}
+    assert read_json(home / "compared.json")["models"]["common"] == len(MODELS)
+    write_config(day_two, finished.config)
+    without = finished.workflow.call(day_two, "compare_studies")
+    assert without.code != 0
+    assert "there is no study to compare with" in without.text
+    assert "Traceback" not in without.text

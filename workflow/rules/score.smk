@@ -1,11 +1,13 @@
 """Score: what a finished study is good for on the second day.
 
 in    <results>/matrix/honest/, <results>/dimensions/; outcomes of new models, a calibration from elsewhere
-out   <results>/calibration/, <results>/scores/, <results>/shortform/
+out   <results>/calibration/, <results>/scores/, <results>/shortform/, <results>/compared/
 steps calibration  freezes items, abilities and population of the corrected fit in a folder that can be copied or published
       collect_new  reads a source of new models, of any kind
       score        places new models on the abilities, and predicts the benchmarks that they were not run on (if asked for)
       shortform    chooses the questions that tell most about the abilities (if asked for)
+      compare_studies  links another study's calibration: are the abilities the same, which items drifted, which verdicts
+                   changed (if asked for)
 """
 
 NEWCOMERS = studies.newcomers(STUDY)
@@ -113,3 +115,31 @@ rule shortform:
         fingerprint=code_of("shortform"),
     script:
         "../../scripts/shortform.py"
+
+
+rule compare_studies:
+    input:
+        here=calibration(),
+        claims="<results>/claims/claims.csv",
+        there=lambda w: or_stop(studies.need_other, STUDY),
+    output:
+        [
+            f"<results>/compared/{name}"
+            for name in (
+                *("abilities.csv", "items.csv", "benchmarks.csv", "models.csv", "verdicts.csv"),
+                *("compared.json", "compared.png", "compared.svg", "compared.pdf"),
+            )
+        ],
+    log:
+        "<logs>/compare_studies.log",
+    benchmark:
+        "<benchmarks>/compare_studies.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000),
+    params:
+        fingerprint=code_of("compare_studies"),
+    script:
+        "../../scripts/compare_studies.py"

@@ -1,0 +1,307 @@
+"""Two studies side by side: whether the abilities are the same, which items drifted, how benchmarks and verdicts changed.
+
+What is compared are calibrations (:mod:`benchmirt.ability.calibration`), so that a published folder is enough, and, where they
+are at hand, the two studies' tables of verdicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmirt import identification as ident
+from benchmirt import provenance
+from benchmirt.ability.calibration import Calibration
+from benchmirt.ability.linking import (
+    FALSE_DISCOVERIES,
+    Link,
+    Parameters,
+    Population,
+    axes,
+    link,
+    matched,
+    transform,
+)
+from benchmirt.errors import InputError
+from benchmirt.files import write_csv, write_json
+from benchmirt.resampling import generator, item_units, percentile
+
+__all__ = ["Compared", "compare", "verdicts", "write"]
+
+Floats = NDArray[np.float64]
+
+REPLICATES = 200
+METHOD = (
+    "The items that both studies calibrated link their abilities (moments of the items, without prior and error); an item "
+    "drifted where Lord's chi-square, divided by what the typical item shows, is flagged at a false discovery rate of "
+    f"{FALSE_DISCOVERIES}. Intervals of the correlations draw the items' testlets again."
+)
+_VERDICTS = (
+    "claim",
+    "kind",
+    "statement",
+    "corrected_verdict",
+    "corrected_estimate",
+    "corrected_low",
+    "corrected_high",
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What two studies say of the same abilities, items, benchmarks and models.
+
+    Attributes
+    ----------
+    link
+        How the abilities of the two go together.
+    abilities
+        A row per pair of abilities that go together: correlation over models like this study's, its interval, and the
+        correlation over the models that both studies have, with their number.
+    items
+        A row per item that both calibrated.
+    benchmarks
+        A row per benchmark of either: its items, those in common, and how they moved.
+    models
+        A row per model of either study: abilities here, and there, the latter in this study's frame.
+    """
+
+    link: Link
+    abilities: pd.DataFrame
+    items: pd.DataFrame
+    benchmarks: pd.DataFrame
+    models: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class _Common:
+    """Places of the common items in the two calibrations, and in how many the question itself is another."""
+
+    here: NDArray[np.intp]
+    there: NDArray[np.intp]
+    edited: int
+
+
+def _common(here: Calibration, there: Calibration) -> _Common:
+    """Find items of the same name whose question, where both know it, is the same, and so are the asymptotes."""
+    place = {name: row for row, name in enumerate(there.items)}
+    pairs = [(row, place[name]) for row, name in enumerate(here.items) if name in place]
+    one, two = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    content = [
+        known.item_table.loc[known.item_table["calibrated"].to_numpy(dtype=bool), "content_hash"]
+        .fillna("")
+        .to_numpy(dtype=str)[rows]
+        for known, rows in ((here, one), (there, two))
+    ]
+    asked = (content[0] == content[1]) | (content[0] == "") | (content[1] == "")
+    asked &= (here.floor[one] == there.floor[two]) & (here.ceiling[one] == there.ceiling[two])
+    return _Common(one[asked], two[asked], int((~asked).sum()))
+
+
+def _parameters(known: Calibration) -> Parameters:
+    return Parameters(known.a, known.d, known.item_cov)
+
+
+def compare(here: Calibration, there: Calibration, seed: int = 0) -> Compared:
+    """Compare another study with this one.
+
+    Parameters
+    ----------
+    here, there
+        Calibrations of this study and of the other.
+    seed
+        Seeds the replicates of the intervals.
+
+    Raises
+    ------
+    InputError
+        If the studies have too few items in common, or different numbers of dimensions.
+    """
+    common = _common(here, there)
+    whole = _parameters(here), _parameters(there)
+    populations = Population.of(whole[0]), Population.of(whole[1])
+    limits = here.floor[common.here], here.ceiling[common.here]
+    first, second = whole[0][common.here], whole[1][common.there]
+    found = link(first, second, populations, *limits)
+    calibrated = here.item_table[here.item_table["calibrated"].to_numpy(dtype=bool)].iloc[common.here]
+    items = _items(found, first, second, calibrated)
+    models = _models(here, there, found)
+    pairs = matched(axes(found.M, here.T, there.T))
+    replicates = _replicates(found, calibrated["testlet"], here.T, there.T, seed)
+    abilities = _abilities(here, there, pairs, replicates, models)
+    return Compared(found, abilities, items, _benchmarks(here, there, items), models)
+
+
+def _items(found: Link, first: Parameters, second: Parameters, table: pd.DataFrame) -> pd.DataFrame:
+    """Describe the common items: what is identified of each in both studies, the other's in this study's frame."""
+    back = np.linalg.inv(found.M)
+    a = second.a @ back
+    d = second.d - a @ found.m
+    return pd.DataFrame(
+        {
+            "question_id": table["question_id"].to_numpy(),
+            "benchmark": table["benchmark"].to_numpy(),
+            "mdisc_here": ident.mdisc(first.a),
+            "mdisc_there": ident.mdisc(a),
+            "intercept_here": first.d,
+            "intercept_there": d,
+            "easier": found.easier,
+            "chi_square": found.chi_square,
+            "p": found.p,
+            "q": found.q,
+            "drifted": found.drifted,
+        }
+    )
+
+
+def _benchmarks(here: Calibration, there: Calibration, items: pd.DataFrame) -> pd.DataFrame:
+    sizes = {
+        name: known.item_table.loc[
+            known.item_table["calibrated"].to_numpy(dtype=bool), "benchmark"
+        ].value_counts()
+        for name, known in (("items_here", here), ("items_there", there))
+    }
+    moved = items.groupby("benchmark").agg(
+        common=("question_id", "size"), drifted=("drifted", "sum"), easier=("easier", "mean")
+    )
+    table = pd.DataFrame(sizes).join(moved, how="outer")
+    counts = ["items_here", "items_there", "common", "drifted"]
+    table[counts] = table[counts].fillna(0).astype("int64")
+    return table.rename_axis("benchmark").reset_index().sort_values("benchmark", ignore_index=True)
+
+
+def _models(here: Calibration, there: Calibration, found: Link) -> pd.DataFrame:
+    """Place the models of both on this study's abilities; the link carries the other study's over."""
+    shown = [f"ability_{k + 1}" for k in range(here.dims)]
+    theirs = there.model_table[shown].to_numpy(dtype=np.float64) @ np.linalg.inv(there.T)
+    moved = (theirs @ found.M.T + found.m) @ here.T
+    one = here.model_table.set_index("model")[["lineage", *shown]].add_suffix("_here")
+    two = pd.DataFrame(moved, columns=shown, index=there.model_table["model"])
+    two.insert(0, "lineage", there.model_table["lineage"].to_numpy())
+    table = one.join(two.add_suffix("_there"), how="outer").rename_axis("model").reset_index()
+    table.insert(1, "lineage", table.pop("lineage_here").fillna(table.pop("lineage_there")))
+    return table
+
+
+def _replicates(found: Link, testlet: pd.Series, T_here: Floats, T_there: Floats, seed: int) -> Floats:
+    """Correlations of all pairs of abilities over replicates of the items, whole testlets together, shape (R, K, K)."""
+    units = item_units(testlet.to_numpy(dtype=object), len(testlet))
+    members = [np.flatnonzero((units == unit) & found.used) for unit in np.unique(units[found.used])]
+    rng = generator(seed, "items of the link")
+    made = []
+    for _ in range(REPLICATES):
+        drawn = np.concatenate([members[unit] for unit in rng.integers(0, len(members), len(members))])
+        M, _ = transform(*(one[drawn] for one in found.evidence))
+        made.append(axes(M, T_here, T_there))
+    return np.stack(made)
+
+
+def _correlation(pairs: Floats) -> float:
+    """Correlation of pairs (n, 2); NaN where fewer than three say nothing."""
+    return float(np.asarray(np.corrcoef(pairs.T))[0, 1]) if len(pairs) > 2 else float("nan")
+
+
+def _abilities(
+    here: Calibration,
+    there: Calibration,
+    pairs: list[tuple[int, int, float]],
+    replicates: Floats,
+    models: pd.DataFrame,
+) -> pd.DataFrame:
+    rows = []
+    for k, other, r in pairs:
+        low, high = percentile(replicates[:, k, other])
+        columns = [f"ability_{k + 1}_here", f"ability_{k + 1}_there"]
+        shared = models.dropna(subset=columns)
+        rows.append(
+            {
+                "ability": k + 1,
+                "name": here.labels[k],
+                "other": other + 1,
+                "other_name": there.labels[other],
+                "r": r,
+                "low": low,
+                "high": high,
+                "models": len(shared),
+                "r_models": _correlation(shared[columns].to_numpy(dtype=np.float64)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def verdicts(here: str | Path, there: str | Path) -> pd.DataFrame:
+    """Set two tables of verdicts side by side; a claim that one of them lacks has nothing there.
+
+    Raises
+    ------
+    InputError
+        If a file is no table of verdicts.
+    """
+    tables = []
+    for path in (here, there):
+        table = pd.read_csv(path)
+        lacking = [name for name in _VERDICTS if name not in table]
+        if lacking:
+            raise InputError(
+                "this is no table of verdicts",
+                file=path,
+                found=", ".join(map(str, table.columns[:6])),
+                expected=f"the columns {', '.join(lacking)}",
+                todo="Name the claims.csv that a study wrote",
+            )
+        tables.append(
+            table[list(_VERDICTS)].rename(columns=lambda name: str(name).removeprefix("corrected_"))
+        )
+    both = tables[0].merge(tables[1], on="claim", how="outer", suffixes=("_here", "_there"), sort=False)
+    for name in ("kind", "statement"):
+        both.insert(1, name, both.pop(f"{name}_here").fillna(both.pop(f"{name}_there")))
+    both["changed"] = both["verdict_here"].notna() & both["verdict_there"].notna()
+    both["changed"] &= both["verdict_here"] != both["verdict_there"]
+    return both
+
+
+def write(
+    compared: Compared,
+    here: Calibration,
+    there: Calibration,
+    claims: pd.DataFrame | None,
+    folder: str | Path,
+) -> None:
+    """Write ``abilities.csv``, ``items.csv``, ``benchmarks.csv``, ``models.csv``, ``verdicts.csv`` and ``compared.json``."""
+    home = Path(folder)
+    for name in ("abilities", "items", "benchmarks", "models"):
+        write_csv(getattr(compared, name), home / f"{name}.csv")
+    write_csv(claims if claims is not None else pd.DataFrame(columns=["claim"]), home / "verdicts.csv")
+    summary: dict[str, Any] = {
+        "simulated": here.simulated or there.simulated,
+        "here": here.origin,
+        "there": there.origin,
+        "method": METHOD,
+        "items": {
+            "here": len(here.items),
+            "there": len(there.items),
+            "common": len(compared.items),
+            "edited": _common(here, there).edited,
+            "judged": int(np.isfinite(compared.link.chi_square).sum()),
+            "drifted": int(compared.link.drifted.sum()),
+        },
+        "models": {
+            "here": len(here.model_table),
+            "there": len(there.model_table),
+            "common": int(compared.models.filter(like="ability_1").notna().all(axis=1).sum()),
+        },
+        "link": {
+            "M": compared.link.M,
+            "m": compared.link.m,
+            "inflation": compared.link.inflation,
+            "rounds": compared.link.rounds,
+        },
+        "verdicts_changed": None if claims is None else int(claims["changed"].sum()),
+        "provenance": provenance.record(data_hash=here.about["provenance"]["data_hash"]),
+    }
+    write_json(summary, home / "compared.json")
