@@ -73,7 +73,7 @@ STATISTICS = "_published"
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
 
-AFTERWARDS = ("score", "shortform")
+AFTERWARDS = ("score", "shortform", "adaptive")
 """Sections that ask something of a finished study, so that none of its results depends on them."""
 
 _TYPES = {
@@ -181,7 +181,7 @@ class Study:
         How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
     published_statistics
         Tables of ``items`` and ``models`` that the study was published with: paths, or data sets of the hub.
-    score, shortform
+    score, shortform, adaptive
         What is asked of a finished study, defaults filled; no other result depends on it.
     """
 
@@ -209,6 +209,7 @@ class Study:
     published_statistics: dict[str, Any] = field(default_factory=dict)
     score: dict[str, Any] = field(default_factory=dict)
     shortform: dict[str, Any] = field(default_factory=dict)
+    adaptive: dict[str, Any] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -734,7 +735,7 @@ def _check_afterwards(
 ) -> Iterator[InputError]:
     """Yield what is wrong with what is asked of a finished study."""
     for section in AFTERWARDS:
-        folder = raw[section]["calibration"]
+        folder = raw[section].get("calibration")
         if folder:
             where = f"{section}.calibration"
             faults = [*_unreadable(folder, base / folder, "folder", where, origin, check_files)]
@@ -939,6 +940,7 @@ def load(
         published_statistics=raw["published_statistics"],
         score=raw["score"],
         shortform=raw["shortform"],
+        adaptive=raw["adaptive"],
     )
     claims_table(study, origin=origin)
     return study
