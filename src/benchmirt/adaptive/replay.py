@@ -147,6 +147,9 @@ def administer(
 ) -> Course:
     """Test all models adaptively, side by side.
 
+    Exposure is limited among the models of each fold. Were it limited among all of them, an item would go to the fold in
+    whose calibration it looks best, which is the one whose own answers, left out there, speak most against it.
+
     Parameters
     ----------
     takers, rules
@@ -158,15 +161,15 @@ def administer(
     sizes
         Numbers of items at which no batch may be under way.
     limit
-        Share of the models that may see an item.
+        Share of the models of each fold that may see an item; one may where that is less than one.
     seed, name
         Of the draws; tests of another name have other draws.
     """
     count, items = takers.responses.shape
     random = generator(seed, f"tests {name}")
-    exposure = Exposure.of(items, limit)
-    exposure.takers = count
-    a = np.asarray(takers.stacked.a, np.float64)
+    exposures = [Exposure.of(items, limit) for _ in takers.pools]
+    for fold in takers.fold:
+        exposures[fold].takers += 1
     free = takers.seen.copy()
     places = np.full((count, size), -1, dtype=np.intp)
     at = sorted({*range(0, size, batch), *(one for one in sizes if one < size), size})
@@ -180,9 +183,9 @@ def administer(
             weight[mine] = expected_weights(own, pool.items, rules.per_dimension)
         gain = np.full(count, -np.inf)
         for model in random.permutation(count):
-            pool = takers.pools[takers.fold[model]]
+            pool, exposure = takers.pools[takers.fold[model]], exposures[takers.fold[model]]
             left = free[model] & exposure.open()
-            told = gains(weight[model], a[takers.fold[model]], found.cov[model], rules.criterion, pool.T)
+            told = gains(weight[model], pool.a, found.cov[model], rules.criterion, pool.T)
             gain[model] = np.max(told, where=left, initial=-np.inf)
             asked = places[model, :begin]
             chosen = choose(

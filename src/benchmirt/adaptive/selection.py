@@ -24,7 +24,7 @@ Measurement* 35, 311-327).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import jax
@@ -74,6 +74,11 @@ class Pool:
     T: Floats
     group: NDArray[np.intp]
     share: Floats
+
+    @cached_property
+    def a(self) -> Floats:
+        """Discriminations, shape (J, K)."""
+        return np.asarray(self.items.a, np.float64)
 
 
 @dataclass(frozen=True)
@@ -192,10 +197,10 @@ def gains(weight: Floats, a: Floats, cov: Floats, criterion: Criterion, T: Float
         As in :class:`Rules` and :class:`Pool`.
     """
     spread = a @ cov
-    quadratic = weight * (spread * a).sum(axis=1)
+    quadratic = weight * np.einsum("jk,jk->j", spread, a)
     if criterion == "D":
         return np.log1p(quadratic)
-    return np.asarray(weight * ((spread @ T) ** 2).sum(axis=1) / (1.0 + quadratic))
+    return np.asarray(weight * ((spread @ T) ** 2 @ np.ones(T.shape[1])) / (1.0 + quadratic))
 
 
 def choose(
@@ -234,9 +239,7 @@ def choose(
     groups = len(pool.share)
     counts = np.bincount(pool.group[asked], minlength=groups).astype(np.float64)
     at = np.flatnonzero(free)
-    # float64 once and not at each choice
-    a = np.asarray(pool.items.a, np.float64)[at]
-    w, group, cov = weight[at], pool.group[at], cov.copy()
+    a, w, group, cov = pool.a[at], weight[at], pool.group[at], cov.copy()
     left = np.bincount(group, minlength=groups).astype(np.float64)
     unused = np.ones(len(at), dtype=bool)
     chosen: list[int] = []

@@ -165,7 +165,7 @@ class AdaptiveTest:
         self._weight = expected_weights(self.posterior, self.pool.items, self.rules.per_dimension)[0]
         gain = gains(
             self._weight,
-            np.asarray(self.pool.items.a, np.float64),
+            self.pool.a,
             self.posterior.cov[0],
             self.rules.criterion,
             self.pool.T,

@@ -214,24 +214,25 @@ def _measures(
 def _exposure_row(
     method: str, places: Places, valid: NDArray[np.bool_], takers: Takers, group: Places, limit: float
 ) -> dict[str, Any]:
-    """Sum up who saw what in the tests (N, n) of the models that count."""
-    mine = places[valid]
-    models, items = int(valid.sum()), takers.responses.shape[1]
-    share = np.bincount(mine[mine >= 0], minlength=items) / models
-    seen = np.zeros((models, items), dtype=np.float32)
-    seen[np.arange(models)[:, None], mine] = 1
+    """Sum up who saw what in the tests (N, n), and how alike those of the models that count are."""
+    mine, count = places[valid], takers.responses.shape[1]
+    # tests that ended sooner showed items too
+    share = np.bincount(places[places >= 0], minlength=count) / len(places)
+    seen = np.zeros((len(mine), count), dtype=np.float32)
+    seen[np.arange(len(mine))[:, None], mine] = 1
     common = (seen.sum(axis=0) ** 2).sum() - seen.sum()
+    pairs = len(mine) * (len(mine) - 1)
     return {
         "method": method,
         "items": mine.shape[1],
-        "models": models,
+        "models": len(mine),
         "largest": share.max(),
         "quantile_99": np.quantile(share, 0.99),
         "quantile_90": np.quantile(share, 0.9),
         "median": np.median(share),
         "never": (share == 0).mean(),
-        "over_limit": (share > max(limit, 1 / len(valid)) + 1e-9).mean(),
-        "overlap": common / (models * (models - 1) * mine.shape[1]) if models > 1 else np.nan,
+        "over_limit": (share > limit + 1e-9).mean(),
+        "overlap": common / (pairs * mine.shape[1]),
         "benchmarks": np.mean([len(np.unique(group[one])) for one in mine]),
     }
 
@@ -321,7 +322,7 @@ def run(
     criterion
         As in :class:`benchmirt.adaptive.selection.Rules`.
     exposure, best_of
-        Limit of ``adaptive_limited``, and from how many of the best items it draws.
+        Limit of ``adaptive_limited``, within each fold, and from how many of the best items it draws.
     folds
         Folds of lineages.
     draws
