@@ -81,6 +81,7 @@ def curves(curve: pd.DataFrame, labels: Sequence[str]) -> Figure:
                 f"{LOOKS[name][0]} {words.number(last[name])}" for name in LOOKS if name in last.index
             )
         )
+    panels[0].set_ylim(bottom=0)  # of all, once the highest of them is known
     for axes in panels[::columns]:
         axes.set_ylabel("error (standard deviations)")
     shown = set(curve["method"])
@@ -119,7 +120,6 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xticks(ticks, [words.count(tick) for tick in ticks])
-    axes.set_ylim(bottom=0)
     axes.set_xlabel("questions")
     house_ticks(axes.yaxis)
 
