@@ -182,6 +182,17 @@ def test_a_test_stops_where_no_item_tells_enough_or_none_is_left() -> None:
     )
 
 
+def test_reasons_to_stop_come_in_their_order() -> None:
+    stop = Stop(standard_error=0.3, items=10, gain=0.1)
+    wide, narrow = np.array([0.2, 0.4]), np.array([0.3, 0.3])
+    assert stop.why(narrow, 10, -np.inf) == "standard error"
+    assert stop.why(wide, 10, -np.inf) == "items"
+    assert stop.why(wide, 9, -np.inf) == "no item left"
+    assert stop.why(wide, 9, 0.09) == "gain"
+    assert stop.why(wide, 9, 0.1) is None
+    assert Stop().why(narrow, 10**6, 0.0) is None
+
+
 @pytest.mark.parametrize("answer", [0, 1])
 def test_all_right_or_all_wrong_gives_finite_answers(answer: int) -> None:
     known = calibration_of(60, seed=18, floor=0.25)
@@ -447,10 +458,15 @@ def test_on_trial_the_limit_holds_and_stopping_rules_are_told(tried: trial.Trial
     assert (limited["over_limit"] == 0).all()
     assert exposure.loc[("shortform", 20), "overlap"] > 3 * exposure.loc[("random", 20), "overlap"]
     rules = {one["standard_error"]: one for one in tried.summary["stopping"] if one["standard_error"]}
-    assert rules[0.5]["reached"] >= rules[0.4]["reached"] > 0.5
-    assert rules[0.5]["items"]["median"] <= rules[0.4]["items"]["median"] <= 60
-    needed = tried.summary["needed"]
-    assert needed["adaptive"]["error_1"]["0.5"] < needed["random"]["error_1"]["0.5"]
+    assert rules[0.5]["reached"] > 0.4 > rules[0.2]["reached"] == 0
+    assert 30 <= rules[0.5]["items"]["median"] <= 60
+    gained = {one["gain"]: one["items"]["median"] for one in tried.summary["stopping"] if one["gain"]}
+    assert gained[0.05] < gained[0.02]
+    needed = {method: tried.summary["needed"][method]["error_1"]["0.5"] for method in ("adaptive", "random")}
+    assert needed["random"] is None, "random order does not come so near with 60 items"
+    low, high = (value(tried, "adaptive", size, "error_1") for size in (20, 10))
+    assert low < 0.5 < high
+    assert needed["adaptive"] == pytest.approx(10 * 2 ** ((high - 0.5) / (high - low)))
 
 
 @pytest.mark.slow

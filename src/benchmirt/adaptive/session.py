@@ -57,7 +57,7 @@ class Stop:
     gain: float | None = None
 
     def why(self, errors: Floats, items: int, gain: float) -> str | None:
-        """Say why a test ends, or None: ``standard error``, ``items`` or ``gain``.
+        """Say why a test ends, or None: ``standard error``, ``items``, ``no item left`` or ``gain``.
 
         Parameters
         ----------
@@ -72,9 +72,9 @@ class Stop:
             return "standard error"
         if self.items is not None and items >= self.items:
             return "items"
-        if self.gain is not None and gain < self.gain:
-            return "gain"
-        return None if np.isfinite(gain) else "no item left"
+        if not np.isfinite(gain):
+            return "no item left"
+        return "gain" if self.gain is not None and gain < self.gain else None
 
 
 def pool_of(calibration: Calibration, balance: Balance = "none") -> Pool:
