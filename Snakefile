@@ -8,7 +8,7 @@ outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each resu
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
     <results>/dimensions/, prediction/, shortforms/, pairs/    what is measured, how well it predicts, what fewer items lose
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
-    <results>/calibration/, scores/, shortform/       for new models: what measures them; if asked for, scores, short lists
+    <results>/calibration/, scores/, shortform/, adaptive/    for new models; the last three if asked for
     <results>/report/index.html, figures/             the page, and its figures as png, svg and pdf
     <results>/logs/, benchmarks/                      what each job said; its seconds and memory
 

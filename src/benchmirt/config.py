@@ -73,7 +73,7 @@ STATISTICS = "_published"
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
 
-AFTERWARDS = ("score", "shortform", "compare")
+AFTERWARDS = ("score", "shortform", "adaptive", "compare")
 """Sections that ask something of a finished study, so that none of its results depends on them."""
 
 _TYPES = {
@@ -181,7 +181,7 @@ class Study:
         How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
     published_statistics
         Tables of ``items`` and ``models`` that the study was published with: paths, or data sets of the hub.
-    score, shortform, compare
+    score, shortform, adaptive, compare
         What is asked of a finished study, defaults filled; no other result depends on it.
     """
 
@@ -210,6 +210,7 @@ class Study:
     score: dict[str, Any] = field(default_factory=dict)
     shortform: dict[str, Any] = field(default_factory=dict)
     compare: dict[str, Any] = field(default_factory=dict)
+    adaptive: dict[str, Any] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """Return the source called `name`.
@@ -735,7 +736,7 @@ def _check_afterwards(
 ) -> Iterator[InputError]:
     """Yield what is wrong with what is asked of a finished study."""
     for section in AFTERWARDS:
-        folder = raw[section]["calibration"]
+        folder = raw[section].get("calibration")
         if folder:
             where = f"{section}.calibration"
             faults = [*_unreadable(folder, base / folder, "folder", where, origin, check_files)]
@@ -944,6 +945,7 @@ def load(
         score=raw["score"],
         shortform=raw["shortform"],
         compare=raw["compare"],
+        adaptive=raw["adaptive"],
     )
     claims_table(study, origin=origin)
     return study

@@ -99,8 +99,8 @@ def closing(results: str | Path, targets: Iterable[str] = ()) -> str:
     results
         The results folder.
     targets
-        What was asked for. New models' scores and a short form have their own line; for anything else the line tells of the
-        report and of how many claims had which verdict.
+        What was asked for. New models' scores, a short form and the trial of adaptive tests have their own line; for
+        anything else the line tells of the report and of how many claims had which verdict.
 
     Returns
     -------
@@ -110,6 +110,7 @@ def closing(results: str | Path, targets: Iterable[str] = ()) -> str:
     asked = {
         "score": ("Scores of the new models", "scores/scores.csv"),
         "shortform": ("List of questions", "shortform/shortform.csv"),
+        "adaptive": ("Adaptive tests on trial", "adaptive/curve.csv"),
     }
     told = [f"{asked[target][0]}: {Path(results, asked[target][1])}" for target in targets if target in asked]
     if told:

@@ -612,8 +612,11 @@ def test_what_is_asked_of_a_finished_study_changes_nothing_else(minimal_config: 
     plain = config.load(minimal_config(), base)
     assert plain.score == {"calibration": "", "models": []}
     assert plain.shortform["size"] == 100
+    assert plain.adaptive["exposure"] == 0.2
     new = {"name": "new", "kind": "table", "responses": "responses.csv"}
-    asked = config.load(minimal_config(score={"models": [new]}, shortform={"size": 7}), base)
+    asked = config.load(
+        minimal_config(score={"models": [new]}, shortform={"size": 7}, adaptive={"size": 9}), base
+    )
     assert asked.config_sha256 == plain.config_sha256
     newcomers = config.newcomers(asked)
     assert [source.name for source in newcomers.sources] == ["new"]
@@ -645,6 +648,8 @@ def test_what_is_asked_of_a_finished_study_changes_nothing_else(minimal_config: 
         ("shortform", {"size": None}, ("shortform", "size or a standard_error")),
         ("shortform", {"balance": "some"}, ("shortform.balance", "proportional")),
         ("shortform", {"sise": 3}, ("shortform.sise", '"size"')),
+        ("adaptive", {"exposure": 0}, ("adaptive.exposure", "0")),
+        ("adaptive", {"criterion": "T"}, ("adaptive.criterion", "D")),
     ],
 )
 def test_a_fault_in_what_is_asked_of_a_finished_study_is_named(

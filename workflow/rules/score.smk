@@ -1,11 +1,12 @@
 """Score: what a finished study is good for on the second day.
 
 in    <results>/matrix/honest/, <results>/dimensions/; outcomes of new models, a calibration from elsewhere
-out   <results>/calibration/, <results>/scores/, <results>/shortform/, <results>/compared/
+out   <results>/calibration/, <results>/scores/, <results>/shortform/, <results>/adaptive/, <results>/compared/
 steps calibration  freezes items, abilities and population of the corrected fit in a folder that can be copied or published
       collect_new  reads a source of new models, of any kind
       score        places new models on the abilities, and predicts the benchmarks that they were not run on (if asked for)
       shortform    chooses the questions that tell most about the abilities (if asked for)
+      adaptive     tests the study's models adaptively, each held out of the calibration (if asked for)
       compare_studies  links another study's calibration: are the abilities the same, which items drifted, which verdicts
                    changed (if asked for)
 """
@@ -115,6 +116,34 @@ rule shortform:
         fingerprint=code_of("shortform"),
     script:
         "../../scripts/shortform.py"
+
+
+rule adaptive:
+    input:
+        matrix=matrix("honest"),
+        consensus="<results>/dimensions/corrected/consensus.nc",
+        labels="<results>/dimensions/labels.json",
+    output:
+        summary="<results>/adaptive/adaptive.json",
+        curve="<results>/adaptive/curve.csv",
+        exposure="<results>/adaptive/exposure.csv",
+        figure=[f"<results>/adaptive/curve.{ending}" for ending in ("png", "svg", "pdf")],
+    log:
+        "<logs>/adaptive.log",
+    benchmark:
+        "<benchmarks>/adaptive.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000, per_cell=400),
+    params:
+        asymptotes=STUDY.fits["asymptotes"],
+        options={**STUDY.adaptive, **ENGINES["em"]},
+        study=as_is([STUDY.title, STUDY.simulated]),
+        fingerprint=code_of("adaptive"),
+    script:
+        "../../scripts/adaptive.py"
 
 
 rule compare_studies:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import jax
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmirt.ability.response import Items, log_likelihood, response
 
-__all__ = ["Posterior", "chunks", "nodes", "posterior"]
+__all__ = ["Posterior", "chunks", "nodes", "posterior", "posterior_of_own"]
 
 Floats = NDArray[np.float64]
 
@@ -152,5 +153,43 @@ def posterior(responses: NDArray[np.int8], items: Items) -> Posterior:
     found: list[list[Floats]] = []
     for rows, part in chunks(responses):
         made = _posterior(jnp.asarray(part), items)
+        found.append([np.asarray(one, np.float64)[: rows.stop - rows.start] for one in made])
+    return Posterior(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+@jax.jit
+def _posterior_of_own(responses: Array, items: Items) -> tuple[Array, Array, Array, Array]:
+    found: tuple[Array, Array, Array, Array] = jax.vmap(_posterior)(responses[:, None, :], items)
+    mean, cov, points, weights = (one[:, 0] for one in found)
+    return mean, cov, points, weights
+
+
+def posterior_of_own(responses: NDArray[np.int8], items: Items) -> Posterior:
+    """Place models each of which answered items of its own.
+
+    Parameters
+    ----------
+    responses
+        1, 0 or -1 (missing), shape (N, M).
+    items
+        Each array with a first axis of N models more: a (N, M, K), d (N, M) and so on.
+    """
+    count, asked = responses.shape
+    # few widths, so that few shapes need compiling; what is added has no outcome
+    width = 32
+    while width < asked:
+        width *= 8
+    wide = np.full((count, width), -1, dtype=np.int8)
+    wide[:, :asked] = responses
+
+    def filled(field: Array, rows: slice, size: int) -> Array:
+        own = np.asarray(field)[rows]
+        beside = [(0, size - len(own)), (0, width - asked)]
+        return jnp.asarray(np.pad(own, beside + [(0, 0)] * (own.ndim - 2), mode="edge"))
+
+    found: list[list[Floats]] = []
+    for rows, part in chunks(wide):
+        own = jax.tree.map(partial(filled, rows=rows, size=len(part)), items)
+        made = _posterior_of_own(jnp.asarray(part), own)
         found.append([np.asarray(one, np.float64)[: rows.stop - rows.start] for one in made])
     return Posterior(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmirt.dimensions.consensus import Consensus
     from benchmirt.matrix import ResponseData
 
-__all__ = ["Fold", "calibrate", "filter_form", "information_form", "sizes_of"]
+__all__ = ["Fold", "calibrate", "filter_form", "fit_without", "information_form", "sizes_of"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -45,6 +45,8 @@ class Fold:
         Discriminations (J, K) and intercepts (J,).
     T
         The consensus' axes of the abilities, found again here, as columns, shape (K, A).
+    items
+        The same with covariances and asymptotes.
     bank
         Information of the items at the abilities of the calibrated models.
     converged
@@ -54,6 +56,7 @@ class Fold:
     a: Floats
     d: Floats
     T: Floats
+    items: Items
     bank: Bank
     converged: bool
 
@@ -61,6 +64,38 @@ class Fold:
     def loadings(self) -> Floats:
         """Discriminations on the abilities along T, a inv(T)', shape (J, A)."""
         return np.asarray(self.a @ np.linalg.inv(self.T).T)
+
+
+def fit_without(
+    data: ResponseData, hidden: Mask, dims: int, *, sweeps: int = 300, tolerance: float = 1e-3
+) -> em.Batch:
+    """Calibrate the items without some models.
+
+    Parameters
+    ----------
+    data
+        The responses.
+    hidden
+        Models whose outcomes the fit may not see, shape (N,).
+    dims
+        Number of abilities.
+    sweeps, tolerance
+        Of the EM fit.
+
+    Returns
+    -------
+    One replicate.
+    """
+    known = ~hidden
+    return em.fit_many(
+        data,
+        dims,
+        model_weights=known[None].astype(np.float32),
+        reveal=np.broadcast_to(known[None, :, None], (1, *data.responses.shape)),
+        bound=False,
+        sweeps=sweeps,
+        tolerance=tolerance,
+    )
 
 
 def calibrate(
@@ -100,15 +135,7 @@ def calibrate(
     points = min(MOST_POINTS, len(fold_of) - int(np.bincount(fold_of).max()))
     for index in progress(range(count), total=count, what="calibrations without a fold of lineages"):
         known = fold_of != index
-        batch = em.fit_many(
-            data,
-            consensus.dims,
-            model_weights=known[None].astype(np.float32),
-            reveal=np.broadcast_to(known[None, :, None], (1, *data.responses.shape)),
-            bound=False,
-            sweeps=sweeps,
-            tolerance=tolerance,
-        )
+        batch = fit_without(data, ~known, consensus.dims, sweeps=sweeps, tolerance=tolerance)
         rotation = ident.align(batch.a[0], consensus.a)
         axes = ident.follow(batch.a[0] @ rotation, consensus.T)
         T = rotation @ (axes if np.isfinite(axes).all() else consensus.T)
@@ -123,6 +150,7 @@ def calibrate(
                 batch.a[0].astype(np.float64),
                 batch.d[0].astype(np.float64),
                 T,
+                items,
                 bank,
                 bool(batch.converged[0]),
             )

@@ -34,6 +34,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from benchmirt.ability.posterior import nodes
@@ -43,12 +44,14 @@ __all__ = [
     "Balance",
     "Bank",
     "bank_of",
+    "furthest_behind",
     "greedy",
     "information",
     "log_determinant",
     "optimal",
     "shares",
     "standard_errors",
+    "weight_at",
 ]
 
 Floats = NDArray[np.float64]
@@ -57,7 +60,14 @@ Balance = Literal["proportional", "equal", "none"]
 PER_DIMENSION = {1: 21, 2: 7}  # quadrature points of the population; 3 beyond
 ROUNDS = 10
 
-_response = jax.jit(response)
+
+def weight_at(theta: Array, items: Items) -> Array:
+    """Return w_j at abilities (Q, K), shape (Q, J)."""
+    expected = response(theta, items)
+    return expected.slope**2 / expected.variance
+
+
+_weight_at = jax.jit(weight_at)
 
 
 @dataclass(frozen=True)
@@ -85,8 +95,7 @@ def bank_of(items: Items, abilities: Floats | None = None) -> Bank:
         points, share = nodes(items.dims, PER_DIMENSION.get(items.dims, 3))
     else:
         points, share = abilities, np.full(len(abilities), 1.0 / len(abilities))
-    expected = _response(jnp.asarray(points, jnp.float32), items)
-    weight = np.asarray(expected.slope**2 / expected.variance, np.float64)
+    weight = np.asarray(_weight_at(jnp.asarray(points, jnp.float32), items), np.float64)
     return Bank(np.asarray(items.a, np.float64), weight, share)
 
 
@@ -107,8 +116,8 @@ def shares(benchmark: NDArray[np.str_], balance: Balance) -> tuple[NDArray[np.in
     return group.astype(np.intp), share
 
 
-def _furthest_behind(counts: Floats, share: Floats, left: Floats) -> NDArray[np.bool_]:
-    """Say which groups that have items left are furthest behind their share of a list that is one longer."""
+def furthest_behind(counts: Floats, share: Floats, left: Floats) -> NDArray[np.bool_]:
+    """Say which groups that have items left are furthest behind their share of a list that is one longer, shape (G,)."""
     behind = np.where(left > 0, share * (counts.sum() + 1) - counts, -np.inf)
     return behind >= behind.max() - 1e-9
 
@@ -133,7 +142,7 @@ def greedy(
     counts = np.zeros(len(share))
     left = np.bincount(group, minlength=len(share)).astype(np.float64)
     while free.any():
-        candidates = np.flatnonzero(free & _furthest_behind(counts, share, left)[group])
+        candidates = np.flatnonzero(free & furthest_behind(counts, share, left)[group])
         a, weight = bank.a[candidates], bank.weight[:, candidates]
         spread = inverse @ a.T  # (Q, K, candidates)
         quadratic = weight * np.einsum("qkj,jk->qj", spread, a)
