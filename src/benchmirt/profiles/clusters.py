@@ -7,9 +7,10 @@ item has the concentration 1 / (tau_c^2 + s_j^2): tau_c is the group's own sprea
 mean posterior variance across a_j, over |a_j|^2), so that an item of unknown direction has no say.
 
 Groups are added while that lowers the Bayesian information criterion (Schwarz 1978), and the smallest criterion wins among
-solutions whose groups are groups: at least 30 degrees apart, and further than two of their spreads (Ashman, Bird and Zepf 1994, *Astronomical
-Journal* 108, 2348-2361: less than that has one peak), each with a twentieth of the items and at least five. More than one
-group needs a criterion that is better by ten, which counts as very strong evidence (Kass and Raftery 1995, *JASA* 90).
+solutions whose groups are groups: at least 30 degrees apart, and further than two of their spreads (Ashman, Bird and Zepf
+1994, *Astronomical Journal* 108, 2348-2361: less than that has one peak), each with a twentieth of the items and at least
+five. More than one group needs a criterion that is better by ten, which counts as very strong evidence (Kass and Raftery
+1995, *JASA* 90, 773-795).
 
 Declared subsets are compared afterwards: each subset goes to the group that holds most of it, and the adjusted Rand index
 (Hubert and Arabie 1985, *Journal of Classification* 2, 193-218) says how far that division is the one that was found; its

@@ -7,6 +7,7 @@ calibration's (:mod:`benchmirt.ability.prediction`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,12 +187,10 @@ def _bounds(
             None,
         ]
         if cloud is not None:
-            try:
+            with contextlib.suppress(Unavailable):
                 values[0], (values[1], values[2]) = direction.angle_with_interval(
                     study.results, study.fit, cloud, 0, ability, lineage
                 )
-            except Unavailable:
-                pass
         found |= dict(zip(names, values, strict=True))
     return found, cloud, lineage
 
@@ -274,9 +273,7 @@ def _own(study: _Study, name: str, member: Mask, lineage: NDArray[np.int64], ran
 
 def _short_form(study: _Study, member: Mask) -> tuple[NDArray[np.intp], dict[str, Any]]:
     """Return the places of the items of the best short form among the benchmark's, best first, and what it loses."""
-    bank = Bank(
-        study.population.a[member], study.population.weight[:, member], study.population.share
-    )
+    bank = Bank(study.population.a[member], study.population.weight[:, member], study.population.share)
     count = int(member.sum())
     size = min(count, max(LEAST_SHORT, min(MOST_SHORT, round(SHORT_SHARE * count))))
     T = study.calibration.T
@@ -290,7 +287,10 @@ def _short_form(study: _Study, member: Mask) -> tuple[NDArray[np.intp], dict[str
     row: dict[str, Any] = {"short_items": size}
     whole, short = (standard_errors(bank, chosen, T) for chosen in (np.ones(count, dtype=bool), form))
     for k in range(len(whole)):
-        row[f"standard_error_{k + 1}"], row[f"short_standard_error_{k + 1}"] = float(whole[k]), float(short[k])
+        row[f"standard_error_{k + 1}"], row[f"short_standard_error_{k + 1}"] = (
+            float(whole[k]),
+            float(short[k]),
+        )
     return np.array(places, dtype=np.intp), row
 
 
@@ -423,11 +423,13 @@ def _profile(
         }
     )
     column = row["groups_column"] or "subcategory_one"
-    rows = rows.assign(subset=facts[column] if column in facts else None)
+    rows = rows.assign(subset=facts.get(column))
     return row, group_rows, rows.merge(told_items, on="question_id", how="left", validate="one_to_one")
 
 
-def build(results: Results, calibration: Calibration, left_out: LeaveOneOut, coverage: pd.DataFrame) -> Profiles:
+def build(
+    results: Results, calibration: Calibration, left_out: LeaveOneOut, coverage: pd.DataFrame
+) -> Profiles:
     """Profile all benchmarks of a study.
 
     Parameters
