@@ -231,7 +231,7 @@ def _shares(a: Floats, T: Floats) -> Floats:
 def _expected(study: _Study, name: str, member: Mask, ran: Mask) -> tuple[Floats | None, Floats | None]:
     """Return expected outcomes (models, items of the benchmark) by abilities without it, and their error's variance."""
     theta = study.left_out.get(name)
-    if theta is None:
+    if theta is None or member.all():
         return None, None
     told = _response(jnp.asarray(np.nan_to_num(theta), jnp.float32), study.parameters)
     probability, slope, variance = (np.asarray(part, np.float64)[ran] for part in told)
