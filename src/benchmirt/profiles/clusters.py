@@ -45,8 +45,8 @@ CERTAIN = 0.8
 """An item clearly belongs to a group if its probability, against the other groups, is at least this."""
 _SPREADS = np.radians(np.array([2.0, 4.0, 6.0, 8.0, 11.0, 14.0, 18.0, 22.0, 27.0, 32.0, 38.0, 45.0]))
 _STARTS = 5
-_STEPS = 200
-_SETTLED = 0.0005  # of the log likelihood
+_STEPS = 100
+_SETTLED = 0.003  # of the log likelihood
 _SHUFFLES = 199
 
 

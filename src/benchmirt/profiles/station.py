@@ -17,9 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax import Array
 from numpy.typing import NDArray
 
 from benchmirt.ability.calibration import Calibration
+from benchmirt.ability.posterior import chunks
 from benchmirt.ability.response import Items, items_of, response
 from benchmirt.claims import direction
 from benchmirt.claims.inputs import Ability, Consensus, Results, Unavailable, order_of
@@ -28,7 +30,7 @@ from benchmirt.errors import InputError
 from benchmirt.files import write_csv
 from benchmirt.outcomes import REASONS
 from benchmirt.profiles import clusters, items, own
-from benchmirt.shortform.information import Bank, bank_of, greedy, information, standard_errors
+from benchmirt.shortform.information import Bank, bank_of, greedy, standard_errors
 
 __all__ = ["DECLARED", "Profiles", "build", "write"]
 
@@ -51,9 +53,6 @@ LEAST_ITEMS = 3
 """Fewer items have no interval of their direction."""
 MOST_MODELS = 500
 """The information of items is averaged over the abilities of so many models at most, evenly taken."""
-
-
-_response = jax.jit(response)
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class _Study:
     member
         Benchmark of each item with parameters, shape (J,).
     outcomes
-        1, 0 or NaN where missing, of the items with parameters, shape (N, J).
+        1, 0 or -1 where missing, of the items with parameters, shape (N, J).
     theta
         Abilities in the canonical frame, shape (N, K).
     left_out
@@ -101,7 +100,7 @@ class _Study:
     fit: Consensus
     table: pd.DataFrame
     member: NDArray[np.str_]
-    outcomes: Floats
+    outcomes: NDArray[np.int8]
     theta: Floats
     left_out: Mapping[str, Floats]
     refits: tuple[NDArray[np.float32], float]
@@ -127,8 +126,7 @@ def _study(results: Results, calibration: Calibration, left_out: LeaveOneOut) ->
         )
     table = results.items()
     place = order_of(pd.Index(table["question_id"]), calibration.items)
-    outcomes = results.responses()[place].T.astype(np.float64)
-    outcomes[outcomes < 0] = np.nan
+    outcomes = np.ascontiguousarray(results.responses()[place].T)
     models = order_of(fit.models, results.models()["model"])
     inward = np.linalg.inv(fit.T)
     theta = fit.ability_theta[models] @ inward
@@ -228,22 +226,44 @@ def _shares(a: Floats, T: Floats) -> Floats:
     return np.asarray(squared / squared.sum() if squared.sum() > 0 else np.full(len(squared), np.nan))
 
 
+@jax.jit
+def _without(theta: Array, responses: Array, member: Array, items: Items) -> tuple[Array, Array, Array]:
+    """Return what the other benchmarks say of one, for models (N, K) with outcomes (N, J; -1 missing) at their abilities.
+
+    Returns
+    -------
+    Probability of a 1 (N, J), gradient of the benchmark's expected score (N, K), and precision of the abilities by the
+    outcomes of the other benchmarks (N, K, K).
+    """
+    told = response(theta, items)
+    seen = responses >= 0
+    own = seen & member
+    gradient = jnp.where(own, told.slope, 0.0) @ items.a / jnp.maximum(own.sum(axis=1, keepdims=True), 1)
+    weight = jnp.where(seen & ~member, told.slope**2 / told.variance, 0.0)
+    outer = items.a[:, :, None] * items.a[:, None, :]
+    precision = jnp.eye(items.dims) + jnp.einsum("nj,jkl->nkl", weight, outer)
+    return told.probability, gradient, precision
+
+
 def _expected(study: _Study, name: str, member: Mask, ran: Mask) -> tuple[Floats | None, Floats | None]:
     """Return expected outcomes (models, items of the benchmark) by abilities without it, and their error's variance."""
     theta = study.left_out.get(name)
     if theta is None or member.all():
         return None, None
-    told = _response(jnp.asarray(np.nan_to_num(theta), jnp.float32), study.parameters)
-    probability, slope, variance = (np.asarray(part, np.float64)[ran] for part in told)
-    seen = np.isfinite(study.outcomes[ran])
-    a = study.calibration.a
-    gradient = ((slope * seen)[:, member] @ a[member]) / np.maximum(seen[:, member].sum(axis=1), 1)[:, None]
-    weight = (slope**2 / variance * seen)[:, ~member]
-    by_others = information(Bank(a[~member], weight, np.ones(len(weight))), np.ones(int((~member).sum())))
-    error = np.einsum("nk,nkl,nl->n", gradient, np.linalg.inv(by_others), gradient)
-    expected = probability[:, member]
-    expected[~np.isfinite(theta[ran]).all(axis=1)] = np.nan
-    return expected, error
+    theta = theta[ran]
+    found: list[tuple[Floats, Floats]] = []
+    for rows, part in chunks(study.outcomes[ran]):
+        own = np.zeros((len(part), theta.shape[1]), dtype=np.float32)
+        own[: rows.stop - rows.start] = np.nan_to_num(theta[rows])
+        told = _without(jnp.asarray(own), jnp.asarray(part), jnp.asarray(member), study.parameters)
+        probability, gradient, precision = (
+            np.asarray(one[: rows.stop - rows.start], np.float64) for one in told
+        )
+        error = np.einsum("nk,nkl,nl->n", gradient, np.linalg.inv(precision), gradient)
+        found.append((probability[:, member], error))
+    expected = np.concatenate([one for one, _ in found])
+    expected[~np.isfinite(theta).all(axis=1)] = np.nan
+    return expected, np.concatenate([one for _, one in found])
 
 
 def _own(study: _Study, name: str, member: Mask, lineage: NDArray[np.int64], ran: Mask) -> dict[str, Any]:
@@ -257,9 +277,9 @@ def _own(study: _Study, name: str, member: Mask, lineage: NDArray[np.int64], ran
         return row
     expected, error = _expected(study, name, member, ran)
     testlet = study.calibration.item_table["testlet"].to_numpy(dtype=object)[: len(member)][member]
-    found = own.own_factor(
-        study.outcomes[np.ix_(ran, member)], testlet, lineage, expected, error, purpose=f"own factor/{name}"
-    )
+    outcomes = study.outcomes[np.ix_(ran, member)].astype(np.float64)
+    outcomes[outcomes < 0] = np.nan
+    found = own.own_factor(outcomes, testlet, lineage, expected, error, purpose=f"own factor/{name}")
     if found is None:
         return row
     row["reliability"] = found.reliability
