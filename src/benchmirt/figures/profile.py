@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from benchmirt.figures import plane, words
@@ -219,6 +220,7 @@ def _histogram(name: str, slope: Floats, backwards: NDArray[np.bool_], naming: A
             slope[backwards], np.zeros(int(backwards.sum())), "v", color=INK, markersize=5, clip_on=False
         )
     house_ticks(axes.xaxis)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_xlabel(
         f"discrimination by {printable(naming.axis(0))}; dashed: mean"
         + ("; triangles: run backwards" if backwards.any() else "")

@@ -163,7 +163,7 @@ def worth(row: Mapping[str, Any]) -> str:
         return int(row[key]) if words.is_number(row.get(key)) else 0
 
     total, little, back = number("items"), number("adds_little"), number("backwards")
-    told = [f"{words.count(little)} {'add' if little != 1 else 'adds'} next to nothing"]
+    told = [f"{words.count(little) if little else 'none'} {'add' if little > 1 else 'adds'} next to nothing"]
     if back:
         told.append(f"{words.count(back)} {'run' if back > 1 else 'runs'} backwards")
     for key, text in (("items_at_ceiling", "passed"), ("items_at_floor", "failed")):
