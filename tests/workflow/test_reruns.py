@@ -43,7 +43,7 @@ AFTER_EDITING: dict[str, set[str]] = {
     "simulate": set(),  # the study has no simulated source
     "sources/table": EVERYTHING - {"fits_table"},
     "matrix": FROM_MATRIX | {"matrix"},
-    "prediction/rasch": {"prediction", "figure_prediction"} | PAGES,
+    "prediction/rasch": {"prediction", "page"} | JUDGED | DRAWN - {"figure_dimensions"},
     "figures/abilities": DRAWN | PAGES,
     "report/page": PAGES,
     "profiles/own": {"profiles"} | PAGES,
