@@ -8,12 +8,11 @@ outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each resu
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
     <results>/dimensions/, prediction/, shortforms/, pairs/    what is measured, how well it predicts, what fewer items lose
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
-    <results>/calibration/, scores/, shortform/, adaptive/    for new models; the last three if asked for
-    <results>/report/index.html, figures/             the page, and its figures as png, svg and pdf
+    <results>/calibration/, scores/, shortform/, adaptive/, compared/    for new models and studies; all but the first if asked for
+    <results>/report/index.html, figures/, profiles/  the page, its figures, tables of benchmarks; report/benchmark/: their pages
     <results>/logs/, benchmarks/                      what each job said; its seconds and memory
 
-A configuration that names its `sources` is a whole study: workflow/schemas/config.schema.json fills in what it leaves
-out. One that names none is laid over config.yaml: the working directory's, or else the one beside this file.
+A configuration that names its `sources` is a whole study. Any other is laid over config.yaml, here or beside this file.
 """
 
 from snakemake.utils import min_version
@@ -38,6 +37,7 @@ include: "workflow/rules/prediction.smk"
 include: "workflow/rules/shortforms.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/profiles.smk"
 include: "workflow/rules/report.smk"
 
 

@@ -21,13 +21,15 @@ AFTER_CONSENSUS = {
     "labels",
     "item_model_statistics",
     "calibration",
+    "profiles",
 }
 CATALOGUE = {f"figure_{sheet}" for sheet in ("verdicts", "dimensions", "tests", "prediction")}
 DRAWN = CATALOGUE | {"figure_claims_1"}
 JUDGED = {"claim", "claims_table"}
+PAGES = {"page", "benchmark_pages"}
 FITTED = {"fit", "fit_nuts"}
 FROM_MATRIX = (
-    FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | {"number", "prediction", "data_card", "page"}
+    FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | PAGES | {"number", "prediction", "data_card"}
 )
 EVERYTHING = FROM_MATRIX | {"collect", "matrix", "fits_table"}
 
@@ -41,9 +43,11 @@ AFTER_EDITING: dict[str, set[str]] = {
     "simulate": set(),  # the study has no simulated source
     "sources/table": EVERYTHING - {"fits_table"},
     "matrix": FROM_MATRIX | {"matrix"},
-    "prediction/rasch": {"prediction", "figure_prediction", "page"},
-    "figures/abilities": DRAWN | {"page"},
-    "report/page": {"page"},
+    "prediction/rasch": {"prediction", "page"} | JUDGED | DRAWN - {"figure_dimensions"},
+    "figures/abilities": DRAWN | PAGES,
+    "report/page": PAGES,
+    "profiles/own": {"profiles"} | PAGES,
+    "report/profile": PAGES,
 }
 
 
@@ -114,15 +118,15 @@ def test_another_seed_runs_only_that_seed_and_what_reads_it(finished: Finished) 
     run = finished.dry(config=changed(finished, "fits", seeds=3))
     fits = {output for output in run.outputs if output.startswith("results/fits/")}
     assert fits == {"results/fits/published/seed2.nc", "results/fits/corrected/seed2.nc"}
-    assert run.rules == {"fits_table", "fit", "page"} | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN - {
+    assert run.rules == {"fits_table", "fit"} | SEEDED | AFTER_CONSENSUS | JUDGED | PAGES | DRAWN - {
         "figure_prediction"
     }
 
 
 def test_a_title_runs_what_shows_it(finished: Finished) -> None:
     config = {**copy.deepcopy(finished.config), "title": "Another title"}
-    assert finished.dry(config=config).rules == DRAWN | {"page", "calibration"}
-    assert finished.dry(config=changed(finished, "report", title="Another heading")).rules == {"page"}
+    assert finished.dry(config=config).rules == DRAWN | PAGES | {"calibration", "profiles"}
+    assert finished.dry(config=changed(finished, "report", title="Another heading")).rules == PAGES
 
 
 def test_settings_of_an_engine_run_its_fits_only(finished: Finished) -> None:

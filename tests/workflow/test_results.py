@@ -22,6 +22,16 @@ def test_the_run_ends_with_the_page_and_the_verdicts(finished: Finished) -> None
     assert page.lstrip().lower().startswith("<!doctype html")
 
 
+def test_every_benchmark_has_its_page_and_the_report_links_to_it(finished: Finished) -> None:
+    home = results(finished) / "report"
+    text = (home / "index.html").read_text(encoding="utf-8")
+    links = {line.split('"')[0] for line in text.split('href="')[1:] if line.startswith("benchmark/")}
+    pages = {path.relative_to(home).as_posix() for path in home.glob("benchmark/*.html")}
+    assert links == pages == {f"benchmark/{name}.html" for name in ("sums", "refusals", "second")}
+    with (results(finished) / "profiles" / "benchmarks.csv").open(encoding="utf-8", newline="") as stream:
+        assert {row["benchmark"] for row in csv.DictReader(stream)} == {"sums", "refusals", "second"}
+
+
 def test_every_job_left_a_log_and_a_benchmark(finished: Finished) -> None:
     for job in finished.run.jobs:
         assert job.outputs
@@ -36,7 +46,8 @@ def test_every_job_left_a_log_and_a_benchmark(finished: Finished) -> None:
 
 
 def test_no_temporary_file_is_left(finished: Finished) -> None:
-    assert not list(results(finished).rglob(".*"))
+    snakemakes = ".snakemake_timestamp"  # in the folder of the pages of benchmarks
+    assert not [path for path in results(finished).rglob(".*") if path.name != snakemakes]
 
 
 def test_the_fits_table_lists_the_fits_that_there_are(finished: Finished) -> None:

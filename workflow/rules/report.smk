@@ -69,6 +69,7 @@ for sheet, drawn in figures.sheets(KINDS).items():
 rule page:
     input:
         [f"<results>/{path}" for path in page.inputs(list(FITS.values()), KINDS)],
+        "<results>/report/benchmark",
     output:
         report(
             "<results>/report/index.html",

@@ -50,6 +50,7 @@ _NAMES = (
     "claim",
     "testlet",
     "fit",
+    "subset",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -132,6 +133,7 @@ _STAMP: dict[str, Any] = {"fontsize": 6.5, "fontweight": "bold"}
 _LEAST_TITLE = 20  # letters of a title that is cut; a shorter rest is no title
 
 
+@functools.cache
 def _inches(text: str, fontsize: float, fontweight: str) -> float:
     """Width of a text in the house font."""
     path = TextPath((0, 0), text, size=fontsize, prop=FontProperties(weight=fontweight))
@@ -200,6 +202,20 @@ def save(figure: Figure, stem: Path, title: str = "") -> list[Path]:
                 )  # the first format's layout serves all, without a dry run for each
             paths.append(path)
     return paths
+
+
+def svg(figure: Figure, title: str = "") -> str:
+    """Text of a figure as SVG, for a page that holds its own pictures; the same each time."""
+    buffer = io.StringIO()
+    metadata: dict[str, str | None] = {
+        "Date": None,
+        "Creator": None,
+        "Title": title,
+        "Description": description(figure),
+    }
+    with look():
+        figure.savefig(buffer, format="svg", metadata=metadata)
+    return buffer.getvalue()
 
 
 def house_ticks(axis: Axis) -> None:

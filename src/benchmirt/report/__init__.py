@@ -7,16 +7,27 @@ This front module imports nothing heavy, so that the workflow can ask for the pa
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmirt import figures
+from benchmirt.ids import slug
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["POLICIES", "TABLES", "build", "inputs"]
+__all__ = [
+    "POLICIES",
+    "PROFILES",
+    "TABLES",
+    "benchmark_page",
+    "benchmark_pages",
+    "build",
+    "inputs",
+    "profile_inputs",
+]
 
 POLICIES = ("honest", "published")
 TABLES = (
@@ -28,6 +39,31 @@ TABLES = (
     "missingness.csv",
 )
 """Files of a matrix that the data card is made from."""
+PROFILES = ("benchmarks.csv", "groups.csv", "items.csv")
+"""Tables of ``<results>/profiles/``."""
+
+_LONGEST = 200  # letters of a file's name; file systems allow 255
+
+
+def benchmark_page(name: str) -> str:
+    """Return where the page of a benchmark lies, seen from the report's page; a very long name is cut and gets a hash."""
+    safe = slug(name)
+    if len(safe) > _LONGEST:
+        safe = f"{safe[:_LONGEST]}~{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    return f"benchmark/{safe}.html"
+
+
+def profile_inputs() -> list[str]:
+    """Return the files that the pages of benchmarks are made from, relative to the results folder."""
+    return [
+        *(f"profiles/{table}" for table in PROFILES),
+        "dimensions/corrected/consensus.nc",
+        "dimensions/item_statistics.csv",
+        "dimensions/labels.json",
+        "dimensions/stability.json",
+        "matrix/honest/missingness.csv",
+        "matrix/honest/summary.json",
+    ]
 
 
 def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list[str]:
@@ -97,3 +133,35 @@ def build(
     from benchmirt.report import gather, page
 
     return page.write(gather.gather(Path(results_dir), study, configfiles, overrides), Path(out_file))
+
+
+def benchmark_pages(
+    results_dir: str | PathLike[str],
+    study: Any,
+    out_folder: str | PathLike[str],
+    configfiles: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+) -> list[Path]:
+    """Write a page for each benchmark of a study into a folder, which holds nothing else afterwards.
+
+    Parameters
+    ----------
+    results_dir, study, configfiles, overrides
+        As for :func:`build`.
+    out_folder
+        Usually ``<results>/report/benchmark``.
+
+    Returns
+    -------
+    list of Path
+        The pages, in the order of the benchmarks.
+
+    Raises
+    ------
+    InputError
+        If a file that the pages are made from is missing or malformed.
+    """
+    from benchmirt.report import profile
+
+    found = profile.gather(Path(results_dir), study, configfiles, overrides)
+    return profile.write(found, Path(out_folder))

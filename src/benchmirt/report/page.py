@@ -64,22 +64,25 @@ def picture(results: Path, name: str) -> Picture:
     if not drawing.exists():
         raise InputError("the figure has not been drawn", file=drawing, todo="Run the workflow first")
     text = drawing.read_text(encoding="utf-8")
+    if len(text.encode()) > HEAVY:
+        return picture_of(name, text, drawing.with_suffix(".png").read_bytes())
+    return picture_of(name, text)
+
+
+def picture_of(name: str, text: str, pixels: bytes | None = None) -> Picture:
+    """Make a picture from the text of an SVG drawing, shown as these pixels (PNG) where they are given."""
     size = re.search(r'<svg[^>]* width="([\d.]+)pt"', text)
     points = float(size.group(1)) if size else 252.0
     found = re.search(r"<dc:description>(.*?)</dc:description>", text, re.DOTALL)
     alt = html.unescape(found.group(1)) if found else name
-    data = text.encode()
-    kind = "svg+xml"
-    if len(data) > HEAVY:
-        data = drawing.with_suffix(".png").read_bytes()
-        kind = "png"
-    pixels = points / 72 * 96
+    data, kind = (text.encode(), "svg+xml") if pixels is None else (pixels, "png")
+    size_on_paper = points / 72 * 96
     return Picture(
         name,
         f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}",
         " ".join(alt.split()),
-        round(pixels * SCALE),
-        0 if pixels < 350 else round(pixels * 0.92),
+        round(size_on_paper * SCALE),
+        0 if size_on_paper < 350 else round(size_on_paper * 0.92),
     )
 
 
@@ -230,6 +233,11 @@ def environment() -> Environment:
     return made
 
 
+def style() -> Markup:
+    """Return the style sheet that all pages share."""
+    return Markup(Path(__file__).with_name("page.css").read_text(encoding="utf-8"))
+
+
 def render(found: Findings) -> str:
     """Return the page as HTML."""
     made = environment()
@@ -237,13 +245,12 @@ def render(found: Findings) -> str:
     reasons, dropped = tables.dropped_items(found)
     missing_reasons, missing = tables.missing(found)
     provenance = found.summaries["honest"].get("provenance") or {}
-    style = (Path(__file__).with_name("page.css")).read_text(encoding="utf-8")
     shown_models = tables.models(found)
     about = {words.published_about(record) for record in found.records}
     sections = [section(found, record) for record in found.records]
     return made.get_template("page.html").render(
         found=found,
-        style=Markup(style),
+        style=style(),
         pictures=pictures,
         captions={name: captions.of_figure(name, found.naming.dims) for name in catalogue.CATALOGUE},
         titles={name: entry.title for name, entry in catalogue.CATALOGUE.items()},

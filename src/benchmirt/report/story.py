@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from benchmirt.claims.verdict import MIN_MODELS, MIN_NULLS, is_trial
 from benchmirt.figures import words
@@ -12,6 +12,14 @@ from benchmirt.outcomes import FAILURES
 from benchmirt.report.gather import Findings
 
 ORDER = ("reproduced", "not reproduced", "inconclusive", "exploratory", "cannot test")
+
+
+class Stable(Protocol):
+    """What tells whether dimensions come back; see `benchmirt.report.gather.Findings`."""
+
+    @property
+    def stability(self) -> Mapping[str, Any]:
+        """Content of ``stability.json``."""
 
 
 def corrected_verdict(record: Mapping[str, Any]) -> str:
@@ -240,7 +248,7 @@ def axes(found: Findings) -> list[str]:
     return out
 
 
-def unstable(found: Findings) -> str:
+def unstable(found: Stable) -> str:
     """Say that not all abilities may be real, where not all dimensions come back; else nothing."""
     stable = found.stability.get("dimensions") or []
     failed = [int(d["dimension"]) for d in stable if d.get("passes") is False]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from benchmirt.figures import foretold, plane, steadiness, words
 from benchmirt.figures.store import discriminations, selected, was_fitted
+from benchmirt.report import benchmark_page
 from benchmirt.report.gather import Findings, Fit
 
 MOST_ROWS = 200
@@ -304,7 +305,23 @@ def _written(row: Mapping[str, Any], key: str, unit: str) -> str:
     return words.probability(value) if unit == "p" and words.is_number(value) else words.quantity(value, unit)
 
 
-def command(found: Findings, path: str) -> str:
+class Told(Protocol):
+    """What a command that makes a result again repeats; see `benchmirt.report.gather.Findings`."""
+
+    @property
+    def shown_results(self) -> str:
+        """The results folder as it is written in commands."""
+
+    @property
+    def configfiles(self) -> tuple[str, ...]:
+        """Files given by ``--configfile``."""
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What ``--config`` set."""
+
+
+def command(found: Told, path: str) -> str:
     """Return the command that makes a result again, in the study's own configuration."""
     words = ["snakemake", "--cores", "all", f"{found.shown_results}/{path}"]
     # the files come last: Snakemake would take a target after them for another file
@@ -336,6 +353,7 @@ def benchmarks(found: Findings) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": str(name),
+                "page": benchmark_page(str(name)),
                 "category": str(category.mode().iloc[0]) if len(category) else words.NOTHING,
                 "items": words.count(len(table)),
                 "kept": words.count(int(table["kept"].sum())),
@@ -419,7 +437,7 @@ def dropped_models(found: Findings) -> list[tuple[str, str]]:
     return [(str(m), str(r)) for m, r in zip(table["model"], table["drop_reason"], strict=True)]
 
 
-_REASONS = {
+REASONS = {
     "not_run": "not run",
     "empty": "empty answer",
     "truncated": "cut off",
@@ -437,7 +455,7 @@ def missing(found: Findings) -> tuple[list[str], list[tuple[str, str, list[str]]
     """Return the reasons for which outcomes are missing, and per benchmark the total and how many for each."""
     present = [
         c
-        for c in _REASONS
+        for c in REASONS
         if c in found.coverage.columns and float(pd.to_numeric(found.coverage[c]).sum()) > 0
     ]
     rows = []
@@ -453,7 +471,7 @@ def missing(found: Findings) -> tuple[list[str], list[tuple[str, str, list[str]]
                     [words.count(c) for c in counts],
                 )
             )
-    return [_REASONS[c] for c in present], rows
+    return [REASONS[c] for c in present], rows
 
 
 def sources(found: Findings) -> list[dict[str, str]]:
