@@ -103,13 +103,6 @@ def test_a_study_agrees_with_itself_whatever_its_frame() -> None:
     assert linking.matched(np.array([[0.1, -0.9], [0.8, 0.2]])) == [(0, 1, -0.9), (1, 0, 0.8)]
 
 
-def test_rates_of_false_discovery_are_those_of_scipy() -> None:
-    from scipy.stats import false_discovery_control
-
-    p = np.random.default_rng(0).uniform(size=50) ** 2
-    np.testing.assert_allclose(linking._benjamini_hochberg(p), false_discovery_control(p))
-
-
 def test_what_cannot_be_linked_is_told() -> None:
     first, second, priors, *_ = planted(0, seed=5, items=20)
     with pytest.raises(InputError, match=r"too few items in common.*20 calibrated in both.*at least 26"):

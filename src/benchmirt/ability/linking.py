@@ -166,16 +166,6 @@ def transform(first: Evidence, second: Evidence) -> tuple[Floats, Floats]:
     return M, np.asarray(np.linalg.solve(root_1 @ root_1, lag), dtype=np.float64)
 
 
-def _benjamini_hochberg(p: Floats) -> Floats:
-    """Least false discovery rates of p values, NaN where there is none."""
-    q = np.full(p.shape, np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known])]
-    raised = p[order] * len(order) / np.arange(1, len(order) + 1)
-    q[order] = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
-    return q
-
-
 def _expected(a: Floats, d: Floats, floor: Floats, ceiling: Floats, theta: Floats) -> Floats:
     """Mean probability of a 1 over abilities (n, K), shape (J,)."""
     chance = 1 / (1 + np.exp(-(theta @ a.T + d)))
@@ -222,7 +212,7 @@ def link(
             found=f"{items:,} calibrated in both",
             expected=f"at least {least}",
         )
-    from scipy.stats import chi2  # slow to import
+    from scipy.stats import chi2, false_discovery_control  # slow to import
 
     one, two = first.without(populations[0]), second.without(populations[1])
     known = one.known & two.known
@@ -240,7 +230,8 @@ def link(
         inflation = max(1.0, float(np.median(raw[used]) / chi2.median(k + 1)))
         chi_square = np.where(known, raw / inflation, np.nan)
         p = np.asarray(chi2.sf(chi_square, k + 1))
-        q = _benjamini_hochberg(p)
+        q = np.full(items, np.nan)
+        q[known] = false_discovery_control(p[known])
         flagged = np.nan_to_num(q, nan=1.0) <= FALSE_DISCOVERIES
         settled = bool((flagged == drifted).all())
     if not rounds:
