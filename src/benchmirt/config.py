@@ -1005,7 +1005,7 @@ def need_other(study: Study) -> list[str]:
             where="compare.calibration",
             todo="Name the folder that the other study wrote: compare: {calibration: other/results/calibration}",
         )
-    return [f"{folder}/calibration.json", *([claims] if claims else [])]
+    return [posixpath.join(posixpath.normpath(folder), "calibration.json"), *([claims] if claims else [])]
 
 
 def dump(study: Study) -> dict[str, Any]:

@@ -339,6 +339,27 @@ def test_a_bare_vector_is_refused_in_one_sentence() -> None:
     assert "\n" not in said
 
 
+def test_an_outcome_that_is_neither_right_nor_wrong_is_refused_and_nan_is_missing() -> None:
+    known = calibration_of(20, seed=35)
+    names = [f"q{item}" for item in range(20)]
+    outcomes = np.tile([[1.0], [0.0]], (10, 2))
+    outcomes[4, 1] = np.nan
+    new = match(known, ["m", "n"], names, outcomes)
+    assert new.responses[1, :6].tolist() == [1, 0, 1, 0, -1, 0]
+    assert scores.score(known, new).scores["outcomes"].tolist() == [20, 19]
+    for odd in (2.0, 0.9, np.inf):
+        outcomes[7, 0] = odd
+        said = refusal(lambda: match(known, ["m", "n"], names, outcomes))
+        assert '"q7" of "m"' in said
+        assert f"found {odd}; expected 1, 0, or -1 or NaN" in said
+    outcomes[7, 0] = 0
+    assert "another shape" in refusal(lambda: match(known, ["m", "n"], names, outcomes.T))
+    assert 'item stands twice: found "q0"' in refusal(
+        lambda: match(known, ["m", "n"], ["q0", "q0", *names[2:]], outcomes)
+    )
+    assert 'model stands twice: found "m"' in refusal(lambda: match(known, ["m", "m"], names, outcomes))
+
+
 def test_items_that_are_not_in_the_calibration_are_listed_and_refused_if_none_is() -> None:
     known = calibration_of(20, seed=34, bare=1)
     names = ["q3", "q5", "strange", "q20", "unanswered"]

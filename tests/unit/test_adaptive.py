@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -504,3 +505,37 @@ def test_a_trial_needs_lineages_and_its_own_matrix() -> None:
     few = replace(data, lineage=data.lineage % 2)
     with pytest.raises(InputError, match="too few lineages"):
         trial.run(few, replace(found, data_hash=few.hash), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Rules(criterion="E"), "'E'.*D or A"),
+        (lambda: Rules(best_of=0), "best_of.*0.*whole number"),
+        (lambda: Stop(items=2.5), "items.*2.5.*whole number"),
+        (lambda: Stop(standard_error=float("nan")), "standard_error.*nan.*above 0"),
+        (lambda: Stop(standard_error=(0.3, "x")), "standard_error.*'x'"),
+        (lambda: Exposure.of(10, 0.0), "limit.*0.0.*share above 0"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(make: Callable[[], object], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        make()
+
+
+def test_options_that_do_not_fit_the_calibration_are_refused() -> None:
+    known = calibration_of(30, seed=3)
+    with pytest.raises(InputError, match=r"no such balance.*Proportional.*none, proportional or equal"):
+        AdaptiveTest(known, balance="Proportional")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"counts other items.*10.*30"):
+        AdaptiveTest(known, exposure=Exposure.of(10, 0.5))
+    with pytest.raises(InputError, match=r"standard_error.*3 numbers.*one, or 2"):
+        AdaptiveTest(known, stop=Stop(standard_error=(0.3, 0.3, 0.3)))
+    test = AdaptiveTest(known)
+    with pytest.raises(InputError, match=r"size.*0.*whole number"):
+        test.next(0)
+    assert test.stopped is None
+    (name,) = test.next(1)
+    for odd in (pd.NA, np.array([1, 0]), "1"):
+        with pytest.raises(InputError, match="neither right nor wrong"):
+            test.record({name: odd})  # type: ignore[dict-item]

@@ -131,7 +131,7 @@ def matrix(policy):
 def calibration(folder=""):
     """Files of a calibration: of the one in a folder, or of this study's own."""
     names = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
-    return [f"{folder or '<results>/calibration'}/{name}" for name in names]
+    return [f"{os.path.normpath(folder) if folder else '<results>/calibration'}/{name}" for name in names]
 
 
 def chain_threads(wildcards):

@@ -19,6 +19,7 @@ from benchmirt import provenance
 from benchmirt.ability.calibration import Calibration
 from benchmirt.ability.linking import (
     FALSE_DISCOVERIES,
+    LEAST_ITEMS,
     Link,
     Parameters,
     Population,
@@ -127,6 +128,16 @@ def compare(here: Calibration, there: Calibration, seed: int = 0) -> Compared:
     populations = Population.of(whole[0]), Population.of(whole[1])
     limits = here.floor[common.here], here.ceiling[common.here]
     first, second = whole[0][common.here], whole[1][common.there]
+    if (
+        here.dims == there.dims
+        and common.edited
+        and len(common.here) < LEAST_ITEMS + here.dims * (here.dims + 1)
+    ):
+        raise InputError(
+            "too few questions are the same in both studies",
+            found=f"{len(common.here):,}, and {common.edited:,} of the same name with another text or number of choices",
+            todo="Compare studies that asked the same questions",
+        )
     found = link(first, second, populations, *limits)
     calibrated = here.item_table[here.item_table["calibrated"].to_numpy(dtype=bool)].iloc[common.here]
     items = _items(found, first, second, calibrated)
@@ -237,15 +248,30 @@ def _abilities(
 def verdicts(here: str | Path, there: str | Path) -> pd.DataFrame:
     """Set two tables of verdicts side by side; a claim that one of them lacks has nothing there.
 
+    ``same_claim`` says whether both state it in the same words; only then can its verdict have ``changed``.
+
     Raises
     ------
     InputError
-        If a file is no table of verdicts.
+        If a file is no table of verdicts, or has a claim twice.
     """
     tables = []
     for path in (here, there):
-        table = pd.read_csv(path)
+        try:
+            table = pd.read_csv(path, dtype={"claim": str})
+        except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as fault:
+            raise InputError(
+                "this is no table of verdicts",
+                file=path,
+                found=str(fault).splitlines()[0],
+                todo="Name the claims.csv that a study wrote",
+            ) from None
         lacking = [name for name in _VERDICTS if name not in table]
+        twice = [] if lacking else table.loc[table["claim"].duplicated(), "claim"].tolist()
+        if twice:
+            raise InputError(
+                "a claim stands twice", file=path, found=str(twice[0]), expected="each claim once"
+            )
         if lacking:
             raise InputError(
                 "this is no table of verdicts",
@@ -258,10 +284,12 @@ def verdicts(here: str | Path, there: str | Path) -> pd.DataFrame:
             table[list(_VERDICTS)].rename(columns=lambda name: str(name).removeprefix("corrected_"))
         )
     both = tables[0].merge(tables[1], on="claim", how="outer", suffixes=("_here", "_there"), sort=False)
+    other = both["statement_there"].notna() & (both["statement_here"] != both["statement_there"])
+    both["same_claim"] = ~(both["statement_here"].notna() & other)
     for name in ("kind", "statement"):
         both.insert(1, name, both.pop(f"{name}_here").fillna(both.pop(f"{name}_there")))
     both["changed"] = both["verdict_here"].notna() & both["verdict_there"].notna()
-    both["changed"] &= both["verdict_here"] != both["verdict_there"]
+    both["changed"] &= both["same_claim"] & (both["verdict_here"] != both["verdict_there"])
     return both
 
 

@@ -202,7 +202,7 @@ def link(
     if second.a.shape[1] != k:
         raise InputError(
             "studies with different numbers of dimensions cannot be linked",
-            found=f"{k} and {second.a.shape[1]}",
+            found=f"{k} in this study and {second.a.shape[1]} in the other",
             todo="Run one of them with the number of dimensions of the other (fits: {dims: ...})",
         )
     least = LEAST_ITEMS + k * (k + 1)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -83,14 +83,15 @@ def match(
         Names of the J items, or their table with ``question_id`` and perhaps ``content_hash`` and ``scored_as``: an
         item whose content or way of scoring is known on both sides and differs is another item under the same name.
     outcomes
-        1, 0, or -1 where missing, shape (J, N).
+        1, 0, or -1 (or NaN) where missing, shape (J, N).
     origin
         What messages call the outcomes.
 
     Raises
     ------
     InputError
-        If the items have no names, none is in the calibration, or a model has no outcome on any of them.
+        If the items have no names, none is in the calibration, or a model has no outcome on any of them; if an item or a model
+        stands twice, the shape does not fit, or an outcome is anything else.
     """
     if items is None:
         raise InputError(
@@ -102,6 +103,7 @@ def match(
         )
     table = items if isinstance(items, pd.DataFrame) else pd.DataFrame({"question_id": list(items)})
     names = table["question_id"].astype(str)
+    outcomes = _checked(np.asarray(outcomes), names, list(models), origin)
     own = calibration.item_table.reset_index(drop=True)
     place = pd.Index(own["question_id"]).get_indexer(pd.Index(names))
     why = np.where(place < 0, "not in the calibration", "").astype(object)
@@ -139,6 +141,36 @@ def match(
             todo="Run it on items that are calibrated (True in that column of the calibration's items.csv.gz), or leave it out",
         )
     return Newcomers(tuple(models), responses, unmatched)
+
+
+def _checked(outcomes: NDArray[Any], names: pd.Series, models: list[str], origin: str) -> NDArray[np.int8]:
+    """Return outcomes as 1, 0 or -1; anything else is refused, since it would be taken for a right or a wrong answer."""
+    shape = (len(names), len(models))
+    if outcomes.shape != shape:
+        raise InputError(
+            "the outcomes have another shape than their names",
+            file=origin,
+            found=" x ".join(map(str, outcomes.shape)),
+            expected=f"{shape[0]} items x {shape[1]} models",
+        )
+    for kind, series in (("item", names), ("model", pd.Series(models, dtype=str))):
+        twice = series[series.duplicated()]
+        if len(twice):
+            raise InputError(f"this {kind} stands twice", file=origin, found=f'"{twice.iloc[0]}"')
+    values = pd.DataFrame(outcomes)
+    known = values.isin([0, 1, -1])
+    odd = np.argwhere((~known & values.notna()).to_numpy())
+    if len(odd):
+        row, column = odd[0]
+        raise InputError(
+            "an outcome is neither right nor wrong",
+            file=origin,
+            where=f'"{names.iloc[row]}" of "{models[column]}"',
+            found=str(outcomes[row, column]),
+            expected="1, 0, or -1 or NaN where missing",
+            todo="Decide by a threshold what counts as right before outcomes are scored",
+        )
+    return values.where(known, -1).to_numpy(dtype=np.int8)
 
 
 def _require(calibration: Calibration, names: pd.Series, used: NDArray[np.bool_], origin: str) -> None:

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from benchmirt import identification as ident
 from benchmirt.ability.posterior import Posterior, nodes
 from benchmirt.ability.response import Items
+from benchmirt.errors import InputError
 from benchmirt.shortform.information import furthest_behind, weight_at
 
 __all__ = [
@@ -81,6 +82,19 @@ class Pool:
         return np.asarray(self.items.a, np.float64)
 
 
+def whole_number(value: Any, name: str) -> int:
+    """Return a whole number above 0.
+
+    Raises
+    ------
+    InputError
+        If it is anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError("", where=name, found=repr(value), expected="a whole number, 1 or more")
+    return int(value)
+
+
 @dataclass(frozen=True)
 class Rules:
     """How the next item is chosen.
@@ -98,6 +112,12 @@ class Rules:
     criterion: Criterion = "D"
     best_of: int = 1
     per_dimension: int = 3
+
+    def __post_init__(self) -> None:
+        if self.criterion not in ("D", "A"):
+            raise InputError("there is no such criterion", found=repr(self.criterion), expected="D or A")
+        for name in ("best_of", "per_dimension"):
+            whole_number(getattr(self, name), name)
 
 
 @dataclass
@@ -123,7 +143,9 @@ class Exposure:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.limit <= 1.0:
-            raise ValueError(f"an exposure limit lies above 0 and at most at 1, not at {self.limit}")
+            raise InputError(
+                "", where="limit", found=repr(self.limit), expected="a share above 0 and at most 1"
+            )
 
     @classmethod
     def of(cls, items: int, limit: float) -> Exposure:

@@ -27,6 +27,7 @@ from benchmirt.adaptive.selection import (
     gains,
     gather,
     shown_errors,
+    whole_number,
 )
 from benchmirt.errors import InputError
 from benchmirt.resampling import generator
@@ -55,6 +56,15 @@ class Stop:
     standard_error: float | tuple[float, ...] | None = None
     items: int | None = None
     gain: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.items is not None:
+            whole_number(self.items, "items")
+        errors = self.standard_error if isinstance(self.standard_error, tuple) else (self.standard_error,)
+        for name, value in (*(("standard_error", one) for one in errors), ("gain", self.gain)):
+            fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and value > 0
+            if value is not None and not fine:
+                raise InputError("", where=name, found=repr(value), expected="a number above 0")
 
     def why(self, errors: Floats, items: int, gain: float) -> str | None:
         """Say why a test ends, or None: ``standard error``, ``items``, ``no item left`` or ``gain``.
@@ -115,7 +125,7 @@ class AdaptiveTest:
     Raises
     ------
     InputError
-        If an item that is available is not one of the calibration.
+        If an item that is available is not one of the calibration, or an option does not fit it.
     """
 
     def __init__(
@@ -129,6 +139,18 @@ class AdaptiveTest:
         available: Iterable[str] | None = None,
         seed: int = 0,
     ) -> None:
+        abilities = len(calibration.labels)
+        wanted = stop.standard_error if stop is not None else None
+        if isinstance(wanted, tuple) and len(wanted) != abilities:
+            raise InputError(
+                "", where="standard_error", found=f"{len(wanted)} numbers", expected=f"one, or {abilities}"
+            )
+        if exposure is not None and len(exposure.counts) != len(calibration.items):
+            raise InputError(
+                "the exposure counts other items than the calibration has",
+                found=f"{len(exposure.counts):,}",
+                expected=f"{len(calibration.items):,}: Exposure.of(len(calibration.items), limit)",
+            )
         self.calibration = calibration
         self.stop, self.rules = stop or Stop(), rules or Rules()
         self.pool = pool_of(calibration, balance)
@@ -195,8 +217,9 @@ class AdaptiveTest:
         Raises
         ------
         InputError
-            If outcomes of items that were given out are still missing.
+            If outcomes of items that were given out are still missing, or `size` is not a whole number above 0.
         """
+        size = whole_number(size, "size")
         if self._out:
             raise InputError(
                 "outcomes of items that were given out are missing",
@@ -238,7 +261,9 @@ class AdaptiveTest:
             place = self._known(name)
             if place not in self._out:
                 raise InputError("this item was not given out, or its outcome is known", found=f'"{name}"')
-            if outcome is not None and outcome not in (0, 1):
+            if outcome is not None and not (
+                isinstance(outcome, (int, float, np.number)) and outcome in (0, 1)
+            ):
                 raise InputError(
                     "an outcome is neither right nor wrong",
                     where=name,

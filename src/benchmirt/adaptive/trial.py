@@ -435,7 +435,7 @@ def run(
                 "criterion": criterion,
                 "exposure": exposure,
                 "best_of": best_of,
-                "folds": folds,
+                "folds": int(fold_of.max()) + 1,
                 "draws": draws,
             },
             "models": len(data.models),

@@ -189,6 +189,11 @@ def own_share(row: Mapping[str, Any]) -> str:
             f"{text} How much of it is the benchmark’s own cannot be said, since there is no other benchmark from which the "
             "abilities could be worked out."
         )
+    if float(row.get("own_share_high") or row["own_share"]) <= 0:
+        return (
+            f"{text} How much of it is the benchmark’s own cannot be told from so few questions: what the abilities leave over "
+            "is less than chance alone should leave."
+        )
     share = min(max(float(row["own_share"]), 0.0), 1.0)
     span = ""
     if words.is_number(row.get("own_share_low")):

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from benchmirt.ability.posterior import nodes
 from benchmirt.ability.response import Items, response
+from benchmirt.errors import InputError
 
 __all__ = [
     "Balance",
@@ -108,7 +109,16 @@ def shares(benchmark: NDArray[np.str_], balance: Balance) -> tuple[NDArray[np.in
         Benchmark of each item.
     balance
         ``proportional`` to the number of items, ``equal``, or ``none``: one group.
+
+    Raises
+    ------
+    InputError
+        If it is another word.
     """
+    if balance not in ("none", "proportional", "equal"):
+        raise InputError(
+            "there is no such balance", found=repr(balance), expected="none, proportional or equal"
+        )
     if balance == "none":
         return np.zeros(len(benchmark), dtype=np.intp), np.ones(1)
     names, group, count = np.unique(benchmark, return_inverse=True, return_counts=True)
