@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import h5netcdf
 import pandas as pd
 import xarray as xr
 
@@ -27,7 +28,7 @@ class Run:
     converged, why
         Whether it settled, and the reason.
     diagnostics, priors, versions
-        As the record holds them.
+        As the record holds them; the spread of each dimension's discriminations, near 0 where the fit lost it, among the first.
     """
 
     seed: int
@@ -157,7 +158,7 @@ def read_run(path: Path) -> Run:
             int(found["seed"]),
             bool(int(found["converged"])),
             str(found["converged_why"]),
-            json.loads(found["diagnostics"]),
+            {**json.loads(found["diagnostics"]), **_spreads(path)},
             json.loads(found["priors"]),
             json.loads(found["versions"]),
         )
@@ -165,6 +166,15 @@ def read_run(path: Path) -> Run:
         raise InputError(
             "this is not a readable fit record", file=path, todo="Delete the file and run the workflow again"
         ) from error
+
+
+def _spreads(path: Path) -> dict[str, float]:
+    """Return the spread of each dimension's discriminations in a fit record; nothing for a seed that failed."""
+    with h5netcdf.File(path, "r") as file:
+        if "estimates" not in file.groups:
+            return {}
+        tau = file["estimates"]["tau"][:]
+    return {f"spread of discriminations (τ), dimension {k}": float(one) for k, one in enumerate(tau, start=1)}
 
 
 def read_fits(results: Path) -> tuple[Fit, ...]:
