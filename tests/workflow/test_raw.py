@@ -45,9 +45,9 @@ CONFIG: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def collected(workflow: Workflow, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
-    """Collect 60 models, which are two jobs, and build both matrices."""
+    """Collect 90 models, which are two jobs, and build both matrices."""
     folder = tmp_path_factory.mktemp("raw")
-    for number in range(60):
+    for number in range(90):
         write_results(folder / "simulated_results", f"org__model-{number}", number)
     write_config(folder, CONFIG)
     run = workflow.call(folder, *MATRICES)
@@ -61,7 +61,7 @@ def test_models_are_collected_in_jobs_and_a_second_run_does_nothing(
     folder, run = collected
     assert run.rules == {"collect_safety_0of2", "collect_safety_1of2", "matrix"}
     shards = list((folder / "results" / "outcomes" / "safety").glob("*of2/shard*.parquet"))
-    assert len(shards) == 60
+    assert len(shards) == 90
     assert workflow.dry(folder, *MATRICES).jobs == []
 
 
