@@ -74,7 +74,7 @@ def curves(figure: FigureBase, curve: pd.DataFrame, share: float, naming: Abilit
         markersize=4,
         zorder=5,
     )
-    left.set_ylabel("mean move of the correlations")
+    left.set_ylabel("mean move of r")
     left.set_ylim(bottom=0)
     handles = [
         Line2D([], [], color=BLUE, marker="o", markersize=3.5, label="chosen by information"),
