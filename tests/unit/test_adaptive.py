@@ -248,7 +248,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     test.record({names[0]: 1, names[1]: 0})
     with pytest.raises(InputError, match="its outcome is known"):
         test.record({names[0]: 0})
-    with pytest.raises(ValueError, match="exposure limit"):
+    with pytest.raises(InputError, match="limit"):
         Exposure.of(3, 0.0)
 
 
