@@ -19,11 +19,11 @@ from benchmirt import provenance
 from benchmirt.ability.calibration import Calibration
 from benchmirt.ability.linking import (
     FALSE_DISCOVERIES,
-    LEAST_ITEMS,
     Link,
     Parameters,
     Population,
     axes,
+    least_items,
     link,
     matched,
     transform,
@@ -70,6 +70,8 @@ class Compared:
         A row per benchmark of either: its items, those in common, and how they moved.
     models
         A row per model of either study: abilities here, and there, the latter in this study's frame.
+    edited
+        Items of one name in both that are another question, or have other asymptotes.
     """
 
     link: Link
@@ -77,6 +79,7 @@ class Compared:
     items: pd.DataFrame
     benchmarks: pd.DataFrame
     models: pd.DataFrame
+    edited: int
 
 
 @dataclass(frozen=True)
@@ -88,15 +91,18 @@ class _Common:
     edited: int
 
 
+def _calibrated(known: Calibration) -> pd.DataFrame:
+    """Rows of the items that have parameters, in their order."""
+    return known.item_table[known.item_table["calibrated"].to_numpy(dtype=bool)]
+
+
 def _common(here: Calibration, there: Calibration) -> _Common:
     """Find items of the same name whose question, where both know it, is the same, and so are the asymptotes."""
     place = {name: row for row, name in enumerate(there.items)}
     pairs = [(row, place[name]) for row, name in enumerate(here.items) if name in place]
     one, two = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     content = [
-        known.item_table.loc[known.item_table["calibrated"].to_numpy(dtype=bool), "content_hash"]
-        .fillna("")
-        .to_numpy(dtype=str)[rows]
+        _calibrated(known)["content_hash"].fillna("").to_numpy(dtype=str)[rows]
         for known, rows in ((here, one), (there, two))
     ]
     asked = (content[0] == content[1]) | (content[0] == "") | (content[1] == "")
@@ -128,24 +134,20 @@ def compare(here: Calibration, there: Calibration, seed: int = 0) -> Compared:
     populations = Population.of(whole[0]), Population.of(whole[1])
     limits = here.floor[common.here], here.ceiling[common.here]
     first, second = whole[0][common.here], whole[1][common.there]
-    if (
-        here.dims == there.dims
-        and common.edited
-        and len(common.here) < LEAST_ITEMS + here.dims * (here.dims + 1)
-    ):
+    if here.dims == there.dims and common.edited and len(common.here) < least_items(here.dims):
         raise InputError(
             "too few questions are the same in both studies",
             found=f"{len(common.here):,}, and {common.edited:,} of the same name with another text or number of choices",
             todo="Compare studies that asked the same questions",
         )
     found = link(first, second, populations, *limits)
-    calibrated = here.item_table[here.item_table["calibrated"].to_numpy(dtype=bool)].iloc[common.here]
+    calibrated = _calibrated(here).iloc[common.here]
     items = _items(found, first, second, calibrated)
     models = _models(here, there, found)
     pairs = matched(axes(found.M, here.T, there.T))
     replicates = _replicates(found, calibrated["testlet"], here.T, there.T, seed)
     abilities = _abilities(here, there, pairs, replicates, models)
-    return Compared(found, abilities, items, _benchmarks(here, there, items), models)
+    return Compared(found, abilities, items, _benchmarks(here, there, items), models, common.edited)
 
 
 def _items(found: Link, first: Parameters, second: Parameters, table: pd.DataFrame) -> pd.DataFrame:
@@ -172,9 +174,7 @@ def _items(found: Link, first: Parameters, second: Parameters, table: pd.DataFra
 
 def _benchmarks(here: Calibration, there: Calibration, items: pd.DataFrame) -> pd.DataFrame:
     sizes = {
-        name: known.item_table.loc[
-            known.item_table["calibrated"].to_numpy(dtype=bool), "benchmark"
-        ].value_counts()
+        name: _calibrated(known)["benchmark"].value_counts()
         for name, known in (("items_here", here), ("items_there", there))
     }
     moved = items.groupby("benchmark").agg(
@@ -245,6 +245,27 @@ def _abilities(
     return pd.DataFrame(rows)
 
 
+def _verdict_table(path: str | Path) -> pd.DataFrame:
+    """Read a study's table of verdicts; its columns lose the word that they are the corrected ones."""
+    try:
+        table = pd.read_csv(path, dtype={"claim": str})
+        fault = None if set(_VERDICTS) <= set(table) else ", ".join(map(str, table.columns[:6]))
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        table, fault = pd.DataFrame(), str(error).splitlines()[0]
+    if fault is not None:
+        raise InputError(
+            "this is no table of verdicts",
+            file=path,
+            found=fault,
+            expected=f"the columns {', '.join(_VERDICTS)}",
+            todo="Name the claims.csv that a study wrote",
+        )
+    twice = table.loc[table["claim"].duplicated(), "claim"]
+    if len(twice):
+        raise InputError("a claim stands twice", file=path, found=twice.iloc[0], expected="each claim once")
+    return table[list(_VERDICTS)].rename(columns=lambda name: str(name).removeprefix("corrected_"))
+
+
 def verdicts(here: str | Path, there: str | Path) -> pd.DataFrame:
     """Set two tables of verdicts side by side; a claim that one of them lacks has nothing there.
 
@@ -255,34 +276,7 @@ def verdicts(here: str | Path, there: str | Path) -> pd.DataFrame:
     InputError
         If a file is no table of verdicts, or has a claim twice.
     """
-    tables = []
-    for path in (here, there):
-        try:
-            table = pd.read_csv(path, dtype={"claim": str})
-        except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as fault:
-            raise InputError(
-                "this is no table of verdicts",
-                file=path,
-                found=str(fault).splitlines()[0],
-                todo="Name the claims.csv that a study wrote",
-            ) from None
-        lacking = [name for name in _VERDICTS if name not in table]
-        twice = [] if lacking else table.loc[table["claim"].duplicated(), "claim"].tolist()
-        if twice:
-            raise InputError(
-                "a claim stands twice", file=path, found=str(twice[0]), expected="each claim once"
-            )
-        if lacking:
-            raise InputError(
-                "this is no table of verdicts",
-                file=path,
-                found=", ".join(map(str, table.columns[:6])),
-                expected=f"the columns {', '.join(lacking)}",
-                todo="Name the claims.csv that a study wrote",
-            )
-        tables.append(
-            table[list(_VERDICTS)].rename(columns=lambda name: str(name).removeprefix("corrected_"))
-        )
+    tables = [_verdict_table(path) for path in (here, there)]
     both = tables[0].merge(tables[1], on="claim", how="outer", suffixes=("_here", "_there"), sort=False)
     other = both["statement_there"].notna() & (both["statement_here"] != both["statement_there"])
     both["same_claim"] = ~(both["statement_here"].notna() & other)
@@ -314,21 +308,16 @@ def write(
             "here": len(here.items),
             "there": len(there.items),
             "common": len(compared.items),
-            "edited": _common(here, there).edited,
+            "edited": compared.edited,
             "judged": int(np.isfinite(compared.link.chi_square).sum()),
             "drifted": int(compared.link.drifted.sum()),
         },
         "models": {
             "here": len(here.model_table),
             "there": len(there.model_table),
-            "common": int(compared.models.filter(like="ability_1").notna().all(axis=1).sum()),
+            "common": int(compared.models[["ability_1_here", "ability_1_there"]].notna().all(axis=1).sum()),
         },
-        "link": {
-            "M": compared.link.M,
-            "m": compared.link.m,
-            "inflation": compared.link.inflation,
-            "rounds": compared.link.rounds,
-        },
+        "link": {name: getattr(compared.link, name) for name in ("M", "m", "inflation", "rounds")},
         "verdicts_changed": None if claims is None else int(claims["changed"].sum()),
         "provenance": provenance.record(data_hash=here.about["provenance"]["data_hash"]),
     }

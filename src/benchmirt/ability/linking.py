@@ -6,11 +6,11 @@ Lee 2000). The items' second moments in either frame settle m, and M up to a rot
 moments; priors, which shrink estimates, and the errors' share are taken out of the moments (Fuller 1987, 2.2). Unlike a
 regression this holds whether the errors of the two studies are independent or, as where they share models, not.
 
-Whether an item drifted is then Lord's (1980) chi-square in K + 1 dimensions, between what the data of either study say
-of it. Models of one lineage are no independent witnesses, and posteriors of fits without sampling are
-too narrow, so the statistic is divided by what the typical item shows, as Devlin and Roeder (1999) do in genetics; the share of
-falsely flagged items is held by Benjamini and Hochberg (1995). Items that are flagged have no say in the link, which is made anew
-until none is new (Candell and Drasgow 1988).
+Whether an item drifted is then Lord's (1980) chi-square in K + 1 dimensions, between what the data of either study say of it.
+Models of one lineage are no independent witnesses, and posteriors of fits without sampling are too narrow, so the statistic is
+divided by what the typical item shows, as Devlin and Roeder (1999) do in genetics; the share of falsely flagged items is held by
+Benjamini and Hochberg (1995). Items that are flagged have no say in the link, which is made anew until none is new (Candell and
+Drasgow 1988).
 """
 
 from __future__ import annotations
@@ -22,19 +22,16 @@ from numpy.typing import NDArray
 
 from benchmirt import identification as ident
 from benchmirt.errors import InputError
+from benchmirt.likelihood import probability
 
-__all__ = ["LEAST_ITEMS", "Link", "Parameters", "Population", "link"]
+__all__ = ["Link", "Parameters", "Population", "axes", "least_items", "link", "matched", "transform"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-LEAST_ITEMS = 20
-"""Fewest items, beyond the number of unknowns, that a link may rest on."""
 FALSE_DISCOVERIES = 0.05
 _ROUNDS = 10
-_LEAST_INFORMATION = (
-    0.05  # of the data, in that of the prior: below it the difference of the two is mostly rounding
-)
+_LEAST_INFORMATION = 0.05  # of the data, in that of the prior: below it their difference is mostly rounding
 _NODES = 400
 
 
@@ -166,10 +163,14 @@ def transform(first: Evidence, second: Evidence) -> tuple[Floats, Floats]:
     return M, np.asarray(np.linalg.solve(root_1 @ root_1, lag), dtype=np.float64)
 
 
-def _expected(a: Floats, d: Floats, floor: Floats, ceiling: Floats, theta: Floats) -> Floats:
+def least_items(dims: int) -> int:
+    """Return the fewest items that a link may rest on: twenty beyond its unknowns."""
+    return 20 + dims * (dims + 1)
+
+
+def _expected(items: Parameters, floor: Floats, ceiling: Floats, theta: Floats) -> Floats:
     """Mean probability of a 1 over abilities (n, K), shape (J,)."""
-    chance = 1 / (1 + np.exp(-(theta @ a.T + d)))
-    return np.asarray(floor + (ceiling - floor) * chance.mean(axis=0))
+    return np.asarray(probability(theta @ items.a.T + items.d, floor, ceiling), np.float64).mean(axis=0)
 
 
 def link(
@@ -205,7 +206,7 @@ def link(
             found=f"{k} in this study and {second.a.shape[1]} in the other",
             todo="Run one of them with the number of dimensions of the other (fits: {dims: ...})",
         )
-    least = LEAST_ITEMS + k * (k + 1)
+    least = least_items(k)
     if items < least:
         raise InputError(
             "the studies have too few items in common to be linked",
@@ -241,8 +242,8 @@ def link(
             expected=f"at least {least}",
         )
     theta = np.random.default_rng(seed).standard_normal((_NODES, k))
-    of_first = _expected(first.a, first.d, floor, ceiling, theta)
-    of_second = _expected(second.a, second.d, floor, ceiling, (theta - m) @ np.linalg.inv(M).T)
+    of_first = _expected(first, floor, ceiling, theta)
+    of_second = _expected(second, floor, ceiling, (theta - m) @ np.linalg.inv(M).T)
     return Link(M, m, chi_square, p, q, flagged, inflation, of_second - of_first, rounds, (one, two), used)
 
 
