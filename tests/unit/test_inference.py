@@ -129,6 +129,57 @@ def test_random_and_spectral_starts_reach_the_same_optimum():
         np.testing.assert_allclose(other.theta_mean, spectral.theta_mean, atol=2e-3)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_weak_dimension_of_a_small_table_is_kept(seed):
+    """40 models, 120 items and a chance floor: a loose bound shuts the second dimension at a tenth of its planted spread."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=(40, 2))
+    theta -= theta.mean(0)
+    theta = theta @ np.linalg.inv(np.linalg.cholesky(np.cov(theta.T, bias=True))).T
+    a = rng.normal(size=(120, 2)) * [1.0, 0.7]
+    p = 0.25 + 0.75 / (1 + np.exp(-(theta @ a.T + rng.normal(size=120))))
+    data = matrix.from_arrays((rng.random(p.shape) < p).astype(np.int8), floor=np.full(120, 0.25))
+    spread = np.sqrt(np.linalg.eigvalsh(a.T @ a / len(a)))[::-1]
+    ratio = em.fit(data, 2).tau / spread
+    assert (ratio > 0.7).all()
+    assert (ratio < 1.05).all()
+
+
+def test_the_fit_is_a_maximum_of_its_bound():
+    """No nearby Gaussians have a higher evidence bound, computed here by dense quadrature and plain formulas."""
+    data, *_ = planted(models=25, items=20, seed=3, missing=0.0)
+    record = em.fit(data, 1, tolerance=1e-6)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights = weights / weights.sum()
+
+    def bound(theta, theta_var, item, item_cov):
+        x = np.column_stack([theta, np.ones(len(theta))])
+        mean = x @ item.T
+        second_a = item[:, 0] ** 2 + item_cov[:, 0, 0]
+        variance = np.einsum("np,jpq,nq->nj", x, item_cov, x) + np.outer(theta_var, second_a)
+        eta = mean[..., None] + np.sqrt(variance)[..., None] * nodes
+        sign = np.where(data.responses == 1, 1.0, -1.0)[..., None]
+        fit = (-np.log1p(np.exp(-sign * eta)) @ weights).sum()
+        of_models = np.log(theta_var) - theta**2 - theta_var
+        spread = np.array([record.tau[0], record.sigma_d])
+        offset = item - [0.0, record.mu_d]
+        second = offset**2 + np.diagonal(item_cov, axis1=1, axis2=2)
+        of_items = np.linalg.slogdet(item_cov)[1] - (second / spread**2).sum(1)
+        return fit + (of_models.sum() + of_items.sum()) / 2
+
+    item = np.column_stack([record.a_mean[:, 0], record.d_mean])
+    best = [record.theta_mean[:, 0], record.theta_cov[:, 0, 0], item, record.item_cov]
+    best = [np.asarray(x, np.float64) for x in best]
+    top = bound(*best)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        shift = 0.1 * rng.normal(size=25), 0.1 * rng.normal(size=item.shape)
+        other = bound(best[0] + shift[0], best[1], best[2] + shift[1], best[3])
+        assert other < top
+        scale = np.exp(0.1 * rng.normal(size=25)), np.exp(0.1 * rng.normal(size=(20, 1, 1)))
+        assert bound(best[0], best[1] * scale[0], best[2], best[3] * scale[1]) < top
+
+
 def test_a_weight_of_two_is_a_model_twice():
     data = planted(models=30, items=100, missing=0.0)[0]
     weights = np.ones((1, 30))

@@ -129,7 +129,9 @@ def test_extreme_logits_stay_finite_and_not_positive(eta, y, floor, ceiling):
     asymptotes = likelihood.Asymptotes(jnp.float32([floor]), jnp.float32([ceiling]))
     eta_, y_ = jnp.float32([[eta]]), jnp.int8([[y]])
     value = float(likelihood.cell_log_likelihood(eta_, y_, asymptotes)[0, 0])
-    score, curvature = likelihood.score_and_curvature(eta_, y_, asymptotes)
+    score, curvature = likelihood.expected_score_and_curvature(
+        eta_, jnp.zeros_like(eta_), y_, likelihood.bends_of(asymptotes)
+    )
     assert np.isfinite(value)
     assert value <= 1e-6
     assert np.isfinite(float(score[0, 0]))
@@ -155,6 +157,42 @@ def test_averaged_probability_is_close_to_quadrature(mean, variance):
     exact = (weights / weights.sum()) @ (1 / (1 + np.exp(-(mean + np.sqrt(variance) * nodes))))
     found = float(likelihood.probability(likelihood.moderated(mean, variance)[0]))
     assert found == pytest.approx(exact, abs=0.012)
+
+
+def gaussian_average(function, mean, variance):
+    """Average of a function of a Gaussian, on a dense grid that covers what the logistic function does as well."""
+    z = np.linspace(-9, 9, 20_001)
+    density = np.exp(-(z**2) / 2)
+    return (function(mean + np.sqrt(variance) * z) * density).sum() / density.sum()
+
+
+@pytest.mark.parametrize("mean", [-9.0, -2.0, 0.0, 0.7, 5.0])
+@pytest.mark.parametrize("variance", [0.0, 0.3, 4.0, 100.0])
+def test_expected_logistic_is_the_average(mean, variance):
+    value, slope = likelihood.expected_logistic(jnp.float32(mean), jnp.float32(variance))
+    logistic = gaussian_average(lambda eta: 1 / (1 + np.exp(-eta)), mean, variance)
+    density = gaussian_average(lambda eta: 1 / (2 + 2 * np.cosh(eta)), mean, variance)
+    assert float(value) == pytest.approx(logistic, abs=6e-4)
+    assert float(slope) == pytest.approx(density, abs=2e-3)
+
+
+@pytest.mark.parametrize(("floor", "ceiling"), [(0.0, 1.0), (0.25, 1.0), (0.0, 0.75), (0.2, 0.9)])
+@pytest.mark.parametrize("y", [0, 1])
+def test_expected_score_and_curvature_are_derivatives_of_the_expected_log_likelihood(y, floor, ceiling):
+    """Slope and curvature in the mean of a Gaussian logit, by finite differences; a negative curvature counts as 0."""
+    bends = likelihood.bends_of(likelihood.Asymptotes(jnp.float32([floor]), jnp.float32([ceiling])))
+    step = 0.05
+    for mean, variance in [(-6.0, 1.0), (-1.5, 0.2), (0.0, 9.0), (2.0, 1.0), (6.0, 4.0)]:
+        expected = [
+            gaussian_average(lambda eta: direct(eta, y, floor, ceiling), at, variance)
+            for at in (mean - step, mean, mean + step)
+        ]
+        cell = jnp.full((1, 1), mean, jnp.float32), jnp.full((1, 1), variance, jnp.float32), jnp.int8([[y]])
+        score, curvature = likelihood.expected_score_and_curvature(*cell, bends)
+        slope = (expected[2] - expected[0]) / (2 * step)
+        second = -(expected[2] - 2 * expected[1] + expected[0]) / step**2
+        assert float(score[0, 0]) == pytest.approx(slope, abs=2e-3)
+        assert float(curvature[0, 0]) == pytest.approx(max(second, 0.0), abs=4e-3)
 
 
 def test_logit_moments_equal_monte_carlo():

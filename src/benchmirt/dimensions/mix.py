@@ -222,7 +222,6 @@ def _fitted(
         dims,
         item_weights=kept[None].astype(np.float32),
         model_weights=None if weights is None else weights[None].astype(np.float32),
-        sharpen=False,
         bound=False,
         **options,
     )

@@ -100,7 +100,6 @@ def without_pairs(
             replace(data, responses=answers),
             consensus.dims,
             model_weights=weights,
-            sharpen=False,
             bound=False,
             sweeps=sweeps,
             tolerance=tolerance,

@@ -246,7 +246,7 @@ def _fit(data: ResponseData, dims: int, options: dict[str, Any], **weights: Any)
     """Fit one data set and return its canonical solution."""
     from benchmirt.inference import em
 
-    batch = em.fit_many(data, dims, sharpen=False, bound=False, **weights, **options)
+    batch = em.fit_many(data, dims, bound=False, **weights, **options)
     means = (np.asarray(x[0], dtype=np.float64) for x in (batch.theta, batch.a, batch.d))
     return ident.canonical(Solution(*means))[0]
 

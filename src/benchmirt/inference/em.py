@@ -1,21 +1,22 @@
 """Deterministic variational EM: the workhorse of warm starts, resampling families and nulls.
 
 The posterior is approximated by independent Gaussians, one of dimension K per model and one of dimension K + 1 per item
-(over a_1..a_K and d), and the hyperparameters by their modes. A sweep updates, in turn and in closed form,
+(over a_1..a_K and d), and the hyperparameters by their modes. A sweep updates, in turn and in closed form, with the evidence
+e_ij = g_ij + w_ij E[eta_ij] of each cell,
 
-1. every item:   S_j^-1 = prior + sum_i w_ij E[x x'],  mu_j = S_j (prior + sum_i r_ij (y_ij - 1/2) E[x]),   x = (theta, 1)
-2. every model:  V_i^-1 = I + sum_j w_ij E[a a'],      m_i = V_i sum_j (r_ij (y_ij - 1/2) E[a] - w_ij E[a d])
+1. every item:   S_j^-1 = prior + sum_i w_ij E[x x'],  mu_j = S_j (prior + sum_i e_ij E[x]),   x = (theta, 1)
+2. every model:  V_i^-1 = I + sum_j w_ij E[a a'],      m_i = V_i sum_j (e_ij E[a] - w_ij E[a d])
 3. the hyperparameters tau, mu_d, sigma_d (modes given the items' second moments)
 4. the frame: location, scale and rotation, which the likelihood leaves free and the priors settle (parameter expansion,
    Liu, Rubin and Wu 1998). Without it the sweeps would creep along these directions.
 
-Sweeps use the Jaakkola-Jordan bound (2000), w = r tanh(xi / 2) / (2 xi) with xi^2 = E[eta^2]: every step raises a lower bound
-of the evidence, so they cannot run away, as Newton steps do where few models answer many saturated items. At the end the
-covariances, which the bound makes too narrow, are replaced by those of the expected curvature under the Gaussian logits
-(Knowles and Minka 2011). Asymptotes enter through the responsibilities r of the EM complete data: the chance that a response
-passed through the logistic part; r = 1 without asymptotes, 0 where a response is missing. xi^2 is a product of second moments of
-models and items, so that a cell costs a dozen multiply-adds, a root and a tanh. A sweep is one pass over tiles of items
-(:mod:`benchmirt.tiles`): a tile's items are updated at once, and add what they say about the models.
+with g and w the expected slope and curvature of a cell's log likelihood under its Gaussian logit: steps of Newton's kind towards
+the maximum of the Gaussian bound itself (Opper and Archambeau 2009; Knowles and Minka 2011). The bound of Jaakkola and
+Jordan (2000) would be simpler, but is so loose that discriminations shrink, and that on small tables a weak dimension had
+better not be there. Since full steps overshoot where few models answer saturated items, an item moves halfway to its new
+Gaussian, and no mean further than a few logits or a standard deviation. The moments of a logit are products of moments
+of models and items, so that a cell costs a dozen multiply-adds and a few transcendental functions. A sweep is one pass over
+tiles of items (:mod:`benchmirt.tiles`): a tile's items are updated at once, and add what they say about the models.
 
 Many replicates of one data set (bootstrap, folds, halves, leave-one-out) differ by weights only and share one compilation:
 a model of weight 0 does not inform the items but is still scored, an item of weight 0 does not inform the abilities but is
@@ -40,12 +41,12 @@ from benchmirt.inference.posterior import State, report_frame, settle_frame, sta
 from benchmirt.inference.record import FitError, FitRecord
 from benchmirt.likelihood import (
     Asymptotes,
+    Bends,
     asymptotes_of,
+    bends_of,
     cell_log_likelihood,
-    moderated,
+    expected_score_and_curvature,
     predict,
-    responsibility,
-    score_and_curvature,
 )
 from benchmirt.priors import Priors
 from benchmirt.provenance import versions
@@ -58,6 +59,8 @@ __all__ = ["Batch", "fit", "fit_many"]
 
 FIRST_SWEEPS = 20
 LEAST_SWEEPS = 10
+LONGEST_ITEM_STEP = 2.0  # logits
+LONGEST_MODEL_STEP = 1.0  # standard deviations of the abilities
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -219,30 +222,16 @@ def _logit_moments(models: _Moments, items: _Moments) -> tuple[Array, Array]:
 
 
 def _evidence(
-    responses: Array, models: _Moments, items: _Moments, asymptotes: Asymptotes | None
+    responses: Array, models: _Moments, items: _Moments, bends: Bends | None
 ) -> tuple[Array, Array]:
-    """Return what every cell contributes under the bound, both (models, items): r (y - 1/2), and its weight w.
+    """Return what every cell contributes, both (models, items): its evidence g + w E[eta], and its curvature w.
 
-    Both are 0 where a response is missing. r and xi are the bound's own parameters, at their best for the current Gaussians;
-    they serve the items and the models of one sweep.
+    Both are 0 where a response is missing. They serve the items and the models of one sweep.
     """
     mean, square = _logit_moments(models, items)
-    seen = responses >= 0
-    share = jnp.where(seen, 1.0, 0.0)
-    if asymptotes is not None:
-        shrunk, _ = moderated(mean, jnp.maximum(square - mean**2, 0.0))
-        share = jnp.where(seen, responsibility(shrunk, responses, asymptotes), 0.0)
-    # tanh(xi / 2) / (2 xi) is even and flat at 0: a least xi costs 1e-5 of it and keeps the difference exact enough
-    xi = jnp.sqrt(jnp.maximum(square, 1e-4))
-    shrink = jnp.exp(-xi)
-    return share * (responses - 0.5), share * ((1.0 - shrink) / ((1.0 + shrink) * (2.0 * xi)))
-
-
-def _curvature(responses: Array, models: _Moments, items: _Moments, asymptotes: Asymptotes | None) -> Array:
-    """Return the expected curvature of every cell under the Gaussian logits, (models, items); 0 where one is missing."""
-    mean, square = _logit_moments(models, items)
-    shrunk, kappa = moderated(mean, jnp.maximum(square - mean**2, 0.0))
-    return score_and_curvature(shrunk, responses, asymptotes)[1] * kappa
+    variance = jnp.maximum(square - mean**2, 0.0)
+    score, weight = expected_score_and_curvature(mean, variance, responses, bends)
+    return score + weight * mean, weight
 
 
 def _expected_log_likelihood(
@@ -287,68 +276,52 @@ def _model_covariances(precision: Array, dims: int) -> Array:
     return _unpacked(_inverse((precision + prior).T, dims), dims)
 
 
+def _bounded(step: Array, longest: float, axis: int) -> Array:
+    """Shorten steps (vectors along ``axis``) to at most ``longest``."""
+    length = jnp.sqrt((step**2).sum(axis, keepdims=True))
+    return step * (longest / jnp.maximum(length, longest))
+
+
 def _update(
     state: State,
     tiled: Tiled,
-    asymptotes: Asymptotes | None,
+    bends: Bends | None,
     model_weight: Array,
     item_weight: Array,
 ) -> State:
-    """Maximise the bound over the items' Gaussians, then over the models', in one pass over tiles."""
+    """Move the items' Gaussians, then the models', towards the best ones for the others, in one pass over tiles."""
     n, k = state.m.shape
     models = _model_moments(state)
     counted = _Moments(models.mean * model_weight, models.second * model_weight)
     precision, center = _item_prior(state)
     place = _places(k + 1)
-    items = _items_of(state)
-    old, asymptotes, item_weight = tiled.pad((_item_moments(items), asymptotes, item_weight))
+    items = tiled.pad(_items_of(state))
+    bends, item_weight = tiled.pad((bends, item_weight))
 
     def step(carry: tuple[_Items, Array, Array], tile: tiles.Tile) -> tuple[_Items, Array, Array]:
         updated, from_weight, from_evidence = carry
-        moments, limits, weights = jax.tree.map(tile.take, (old, asymptotes, item_weight))
-        evidence, weight = tile.cells(_evidence, models, moments, limits)
+        old, curves, weights = jax.tree.map(tile.take, (items, bends, item_weight))
+        evidence, weight = tile.cells(_evidence, models, _item_moments(old), curves)
         covariance = _item_covariances(state, counted.second, weight)
         linear = counted.mean @ evidence + (precision * center)[:, None]
-        mean = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
-        new = _Items(jnp.stack(mean), covariance)
+        best = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
+        mean = old.mean + _bounded((jnp.stack(best) - old.mean) / 2, LONGEST_ITEM_STEP, 0)
+        new = _Items(mean, (old.covariance + covariance) / 2)
         rows = _model_rows(_item_moments(new).second, k) * weights
         from_weight = from_weight + weight @ rows.T
         from_evidence = from_evidence + evidence @ (new.mean[:k] * weights).T
         return jax.tree.map(tile.put, updated, new), from_weight, from_evidence
 
     start = (
-        jax.tree.map(jnp.zeros_like, tiled.pad(items)),
+        jax.tree.map(jnp.zeros_like, items),
         jnp.zeros((n, len(_pairs(k)) + k)),
         jnp.zeros((n, k)),
     )
     items, from_weight, from_evidence = tiles.fold(step, start, tiled)
     v = _model_covariances(from_weight[:, :-k], k)
-    m = jnp.einsum("npq,nq->np", v, from_evidence - from_weight[:, -k:])
+    best = jnp.einsum("npq,nq->np", v, from_evidence - from_weight[:, -k:])
+    m = state.m + _bounded(best - state.m, LONGEST_MODEL_STEP, 1)
     return _with_items(state, tiled.trim(items))._replace(m=m, v=v)
-
-
-@jax.jit
-def _sharpen(
-    state: State, tiled: Tiled, asymptotes: Asymptotes | None, model_weight: Array, item_weight: Array
-) -> State:
-    """Replace the bound's covariances, which are too narrow, by those of the expected curvature; means stay."""
-    n, k = state.m.shape
-    models, items = _model_moments(state), tiled.pad(_items_of(state))
-    asymptotes, item_weight = tiled.pad((asymptotes, item_weight))
-
-    def step(carry: tuple[Array, Array], tile: tiles.Tile) -> tuple[Array, Array]:
-        covariances, model_precision = carry
-        old, limits, weights = jax.tree.map(tile.take, (items, asymptotes, item_weight))
-        moments = _item_moments(old)
-        weight = tile.cells(_curvature, models, moments, limits)
-        covariances = tile.put(covariances, _item_covariances(state, models.second * model_weight, weight))
-        both = _model_rows(moments.second, k)[:-k] * weights
-        return covariances, model_precision + weight @ both.T
-
-    start = (items.covariance, jnp.zeros((n, len(_pairs(k)))))
-    covariances, model_precision = tiles.fold(step, start, tiled)
-    sharper = _with_items(state, tiled.trim(items._replace(covariance=covariances)))
-    return sharper._replace(v=_model_covariances(model_precision, k))
 
 
 @partial(jax.jit, static_argnames="priors")
@@ -446,6 +419,7 @@ def _solve(
 
     Cold and warm starts differ by values only, so that one compilation serves both.
     """
+    bends = bends_of(asymptotes)
 
     def unfinished(carry: tuple[State, Array, Array]) -> Array:
         _, count, change = carry
@@ -454,7 +428,7 @@ def _solve(
 
     def advance(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         old, count, _ = carry
-        new = _update(old, tiled, asymptotes, model_weight, item_weight)
+        new = _update(old, tiled, bends, model_weight, item_weight)
         new = settle_frame(new, model_weight, item_weight)
         hyper = update_hyper(new, item_weight, priors)
         # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
@@ -475,7 +449,6 @@ def fit_many(
     item_weights: NDArray[Any] | None = None,
     reveal: NDArray[np.bool_] | None = None,
     start: FitRecord | None = None,
-    sharpen: bool = True,
     bound: bool = True,
     seed: int = 0,
     sweeps: int = 300,
@@ -500,8 +473,6 @@ def fit_many(
     start
         A fit of the same models, items and dims to start from (a warm start); else the spectral start for seed 0 and
         random abilities for other seeds.
-    sharpen
-        Whether the covariances are replaced by the sharper ones; means do not depend on it.
     bound
         Whether the evidence lower bound is computed, which costs as much as a few sweeps.
     seed
@@ -555,8 +526,6 @@ def fit_many(
             state = _cold_state(_start_abilities(shown, *weights, key, dims=dims), items)
         limits = jnp.int32(cold), jnp.int32(sweeps), jnp.float32(tolerance)
         state, count, change = _solve(tiled, asymptotes, *weights, state, *limits, priors=priors)
-        if sharpen:
-            state = _sharpen(state, tiled, asymptotes, *weights)
         elbo = _elbo(state, tiled, asymptotes, *weights, priors) if bound else np.float32(np.nan)
         state = report_frame(state, *weights, priors)
         solved.append(jax.tree.map(np.asarray, (state, elbo, count, change)))
