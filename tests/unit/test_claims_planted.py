@@ -287,13 +287,13 @@ def test_a_study_without_the_category_cannot_be_tested(tmp_path: Path) -> None:
     assert "this study has no items with category reasoning, safety" in record["corrected"]["why"]
 
 
-def test_a_category_that_no_ability_follows_is_not_reproduced(tmp_path: Path) -> None:
+def test_a_category_that_no_ability_is_named_after_cannot_be_tested(tmp_path: Path) -> None:
     plant(tmp_path, World(named=("reasoning", None)))
     record = claims.evaluate("C9", tmp_path, study_of())
-    assert record["corrected"]["verdict"] == "not reproduced"
-    assert record["corrected"]["why"] == "no ability follows the category safety (no category stands out)"
+    assert record["corrected"]["verdict"] == "cannot test"
+    assert record["corrected"]["why"] == "no ability could be named safety (no category stands out)"
     assert record["corrected"]["estimate"] is None
-    assert verdicts(tmp_path, "C8", "C11", "C13") == dict.fromkeys(("C8", "C11", "C13"), "not reproduced")
+    assert verdicts(tmp_path, "C8", "C11", "C13") == dict.fromkeys(("C8", "C11", "C13"), "cannot test")
     # the number of the ability needs no name
     assert judge(tmp_path, r_of("strongreject", 2))["corrected"]["verdict"] == "reproduced"
     record = judge(tmp_path, r_of("strongreject", 3))

@@ -535,8 +535,8 @@ class Results:
         Raises
         ------
         Unavailable
-            If the study has no such category (cannot test), no ability follows it (not reproduced), or it has
-            fewer abilities than that.
+            If the study has no such category, no ability could be named after it (that the evidence for a name is missing
+            is none against the claim), or it has fewer abilities than that.
         """
         dimensions = sorted(self.labels["dimensions"], key=lambda entry: int(entry["ability"]))
         if isinstance(wanted, int):
@@ -553,9 +553,7 @@ class Results:
         why = "; ".join(
             str(entry["why"]) for entry in dimensions if entry.get("why") and not entry.get("name")
         )
-        raise Unavailable(
-            f"no ability follows the category {wanted}" + (f" ({why})" if why else ""), "not reproduced"
-        )
+        raise Unavailable(f"no ability could be named {wanted}" + (f" ({why})" if why else ""))
 
     def published_ability(self, wanted: str | int) -> Ability:
         """Return the ability of the published fit that goes with a category, named as the study named it.
