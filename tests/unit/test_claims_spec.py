@@ -92,6 +92,8 @@ def test_a_sound_entry_becomes_a_claim() -> None:
         (entry(parts=[part(statistic="r_difference", against="reasoning")]), "an ability is set against itself"),
         (entry(parts=[part(against="safety")]), "M1.parts[0].against: unknown key for the statistic r"),
         (entry(parts=[part(region={"low": 1, "high": 0})]), "M1.parts[0].region: nothing lies in this region"),
+        (entry(parts=[part(region={"low": 1.2})]), "M1.parts[0].region: no value lies in this region: found low 1.2"),
+        (entry(parts=[part(region={"low": -2, "high": 2})]), "M1.parts[0].region: every value lies in this region"),
         (entry(parts=[part(region={})]), "M1.parts[0].region: a region without a bound is always true"),
         (entry(parts=[part(region={"lo": 1})]), 'M1.parts[0].region.lo: unknown key. Did you mean "low"?'),
         (entry(parts=[part(region={"low": "0"})]), 'M1.parts[0].region.low: found the text "0"; expected a number'),
@@ -258,3 +260,33 @@ def test_names_that_claims_may_use_are_those_of_the_stations() -> None:
     assert set(spec.METHODS) == set(methods.LABELS)
     assert set(spec.SCOPES) == set(published.SCOPES)
     assert set(prompt_labels.VALUES.values()) == set(label.WORDS)
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        (
+            {
+                "kind": "prediction",
+                "split": "cells",
+                "method": "mirt_6",
+                "baseline": "mirt_1",
+                "region": {"low": 0},
+            },
+            "M1, n: method: this study fits fewer dimensions: found mirt_6; expected at most mirt_4",
+        ),
+        (
+            {"kind": "correlation", "select": {"benchmark": "b"}, "ability": 3, "region": {"low": 0.5}},
+            "M1, n: ability: this study fits fewer dimensions: found 3; expected at most 2",
+        ),
+    ],
+)
+def test_own_claims_ask_for_no_more_dimensions_than_are_fitted(claim: dict[str, Any], told: str) -> None:
+    kind = claim.pop("kind")
+    with pytest.raises(InputError) as caught:
+        claims.load(study_of([entry(kind=kind, parts=[{"name": "n", **claim}])]))
+    assert told in str(caught.value)
+
+
+def test_the_shipped_claims_load_where_fewer_dimensions_are_fitted() -> None:
+    assert "C5" in claims.load(study_of(fits={"dims": 1, "max_dims": 2}))

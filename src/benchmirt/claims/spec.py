@@ -127,6 +127,24 @@ STATISTICS: dict[str, dict[str, Statistic]] = {
 }
 """Per kind its statistics; the first is the one meant where a part names none."""
 
+REACH = {
+    "r": (-1.0, 1.0),
+    "abs_r": (0.0, 1.0),
+    "r_difference": (-2.0, 2.0),
+    "abs_r_difference": (-1.0, 1.0),
+    "label_r": (-1.0, 1.0),
+    "mean": (0.0, 1.0),
+    "kept": (0.0, 1.0),
+    "larger": (0.0, 1.0),
+    "angle": (0.0, 180.0),
+    "angle_difference": (-180.0, 180.0),
+    "stability": (-1.0, 1.0),
+    "least_congruence": (-1.0, 1.0),
+    "congruence": (-1.0, 1.0),
+    "accuracy_gain": (-1.0, 1.0),
+}
+"""The least and the largest value that a statistic can have, of those that have one."""
+
 KINDS = tuple(STATISTICS)
 
 FORMS = ("information", "filter")
@@ -327,7 +345,7 @@ class _Reader:
             chosen[str(column)] = tuple(dict.fromkeys(str(one) for one in good))
         return chosen
 
-    def region(self, value: object, where: str, unit: str) -> Region | None:
+    def region(self, value: object, where: str, statistic: str, unit: str) -> Region | None:
         given = self.mapping(value, where)
         self.keys(given, _BOUNDS, where)
         ends: dict[str, float | None] = {}
@@ -351,7 +369,18 @@ class _Reader:
                 expected="low below high",
             )
             return None
+        if statistic in REACH:
+            self._reachable(low, high, statistic, where)
         return Region.build(low, high, unit, text)
+
+    def _reachable(self, low: float | None, high: float | None, statistic: str, where: str) -> None:
+        least, most = REACH[statistic]
+        bounds = f"{'' if low is None else f'low {low:g} '}{'' if high is None else f'high {high:g}'}".strip()
+        expected = f"a part of {least:g} to {most:g}, which is where {statistic} lies"
+        if (low is not None and low >= most) or (high is not None and high <= least):
+            self.tell("no value lies in this region", where, found=bounds, expected=expected)
+        elif (low is None or low < least) and (high is None or high > most):
+            self.tell("every value lies in this region", where, found=bounds, expected=expected)
 
     def figure(self, value: object, where: str, *, table: bool) -> float | Figure | None:
         if isinstance(value, Mapping):
@@ -424,7 +453,7 @@ class _Reader:
             elif key in ("ability", "against"):
                 made[key] = self.ability(entry, at)
             elif key in ("region", "published_region"):
-                made[key] = self.region(entry, at, rules.unit)
+                made[key] = self.region(entry, at, statistic, rules.unit)
             elif key == "published":
                 made[key] = self.figure(entry, at, table=statistic in TABULAR)
             elif key in ("tolerance", "within", "above"):
@@ -634,6 +663,32 @@ def _check_figures(claim: Claim, study: Study) -> Iterator[InputError]:
             )
 
 
+def _beyond(claim: Claim, study: Study) -> Iterator[InputError]:
+    """Find what a claim asks of more dimensions than the study fits."""
+    dims, most = study.fits["dims"], study.fits["max_dims"]
+    for part in claim.parts:
+        for key in ("method", "baseline"):
+            method = getattr(part, key)
+            if method and _MIRT.fullmatch(method) and int(method.removeprefix("mirt_")) > most:
+                yield InputError(
+                    "this study fits fewer dimensions",
+                    where=f"{claim.id}, {part.name}: {key}",
+                    found=method,
+                    expected=f"at most mirt_{most}",
+                    todo="Raise fits.max_dims, or compare with fewer dimensions",
+                )
+        for key in ("ability", "against", "dimension"):
+            number = getattr(part, key)
+            if isinstance(number, int) and number > dims:
+                yield InputError(
+                    "this study fits fewer dimensions",
+                    where=f"{claim.id}, {part.name}: {key}",
+                    found=str(number),
+                    expected=f"at most {dims}",
+                    todo="Raise fits.dims, or name another one",
+                )
+
+
 # -- entry points -------------------------------------------------------------------------------------------
 
 
@@ -650,6 +705,9 @@ def load(study: Study) -> dict[str, Claim]:
     homes = [path.name for path in study.claims_files] + ["claims.extra"] * bool(study.claims["extra"])
     claims = check(config.claims_table(study), file=", ".join(homes) or None)
     told = [fault for claim in claims for fault in _check_figures(claim, study)]
+    # the shipped claims speak of what their study fits; a study that fits less cannot test them
+    own = {entry.get("id") for entry in study.claims["extra"]}
+    told += [fault for claim in claims if claim.id in own for fault in _beyond(claim, study)]
     if study.claims["prompt_labels"] and any(claim.kind == "label" for claim in claims):
         read_labels(study.resource(study.claims["prompt_labels"]))
     if told:
