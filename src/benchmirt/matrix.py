@@ -540,6 +540,23 @@ def _refuse_lookalikes(names: Sequence[str], homes: Sequence[str], role: str) ->
         )
 
 
+def _refuse_case_twins(facts: pd.DataFrame, homes: Sequence[str], column: str) -> None:
+    """Stop at two benchmarks or categories whose names differ in case only: one misspelt, and one file for both of their pages."""
+    first: dict[str, str] = {}
+    for place, value in enumerate(facts[column]):
+        if pd.isna(value):
+            continue
+        twin = first.setdefault(str(value).casefold(), str(value))
+        if twin != value:
+            raise InputError(
+                f"two names in the column {column} differ in case only",
+                file=homes[place],
+                where=f'question "{facts["question_id"].iloc[place]}", column "{column}"',
+                found=f'"{value}" beside "{twin}"',
+                todo="Write them alike if they are one, or name them apart",
+            )
+
+
 def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFrame:
     """Put the facts of all sources under each other, each name once; facts given twice must agree."""
     columns = list(ITEM_FACTS if role == "items" else MODEL_FACTS)
@@ -582,7 +599,10 @@ def _merge_facts(origins: Sequence[_Origin], role: str, key: str) -> pd.DataFram
     if merged is None:
         raise ValueError("no sources")
     names = merged[key].tolist()
-    _refuse_lookalikes(names, [origins[home].file(role) for home in homes], role.removesuffix("s"))
+    files = [origins[home].file(role) for home in homes]
+    _refuse_lookalikes(names, files, role.removesuffix("s"))
+    for column in ("benchmark", "category") if role == "items" else ():
+        _refuse_case_twins(merged, files, column)
     return merged
 
 

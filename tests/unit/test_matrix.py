@@ -607,6 +607,16 @@ def test_two_sources_that_give_one_name_to_two_questions(build: Build) -> None:
     assert "benchmark: NAME" in text
 
 
+@pytest.mark.parametrize("column", ["benchmark", "category"])
+def test_two_benchmarks_or_categories_that_differ_in_case_only(build: Build, column: str) -> None:
+    other = "category" if column == "benchmark" else "benchmark"
+    rows = "".join(f"q{k},{'BBH' if k == 3 else 'bbh'},x\n" for k in range(1, 7))
+    text = fault(build, FOUR, items=f"question_id,{column},{other}\n{rows}")
+    assert f"two names in the column {column} differ in case only" in text
+    assert text.startswith(f'items0.csv: question "q3", column "{column}"')
+    assert 'found "BBH" beside "bbh"' in text
+
+
 def test_two_sources_with_a_name_in_two_unicode_forms(build: Build) -> None:
     one, two = "\u00e9", "e\u0301"
     text = fault(build, [FOUR.replace("b,c", f"{one},c"), FOUR.replace("b,c", f"{two},c")], benchmark="same")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -80,6 +81,17 @@ def test_names_from_outside_are_text(made: tuple[Made, station.Profiles, list[Pa
     assert "<b>comply" in text
     assert not reader.all("i")
     assert not reader.all("b")
+
+
+def test_pages_say_that_a_run_is_a_trial(
+    made: tuple[Made, station.Profiles, list[Path]], tmp_path: Path
+) -> None:
+    one = made[0]
+    found = pages.gather(one.folder, one.study)
+    trial = {**found.stability, "p_needed": 1 / 11, "replicates": 10}
+    for stability, told in ((found.stability, False), (trial, True)):
+        for path in pages.write(replace(found, stability=stability), tmp_path / str(told)):
+            assert ("Trial run: too few comparisons" in path.read_text(encoding="utf-8")) == told
 
 
 def test_pages_say_that_data_are_simulated(

@@ -14,7 +14,7 @@ from jinja2 import Template
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from benchmirt.claims.verdict import MIN_MODELS
+from benchmirt.claims.verdict import MIN_MODELS, is_trial
 from benchmirt.figures import profile as drawing
 from benchmirt.figures import store, style, words
 from benchmirt.files import atomic_folder
@@ -425,7 +425,7 @@ def render(
     return template.render(
         found=found,
         style=page.style(),
-        trial=False,
+        trial=is_trial(found.stability),
         name=name,
         row=row,
         measures=measures(row, found.naming),
