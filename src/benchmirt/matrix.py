@@ -541,7 +541,7 @@ def _refuse_lookalikes(names: Sequence[str], homes: Sequence[str], role: str) ->
 
 
 def _refuse_case_twins(facts: pd.DataFrame, homes: Sequence[str], column: str) -> None:
-    """Stop at two benchmarks or categories whose names differ in case only: one misspelt, and one file for both of their pages."""
+    """Stop at two benchmarks or categories whose names differ in case only: one is misspelt, or both get one page."""
     first: dict[str, str] = {}
     for place, value in enumerate(facts[column]):
         if pd.isna(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -449,6 +450,46 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
     assert "99" in refusal(lambda: calibration.read(tmp_path))
     (tmp_path / "calibration.json").write_text("[]")
     assert "not a calibration" in refusal(lambda: calibration.read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("d", "deep", 'column "d"'),
+        ("d", "", 'column "d"'),
+        (
+            "cov_d_d",
+            "-1",
+            'column "cov_d_d": the calibrated question "q1" has a parameter that cannot be: found -1',
+        ),
+        ("floor", "1", 'column "floor": the calibrated question "q1"'),
+        ("calibrated", "maybe", 'column "calibrated": found'),
+        ("a_2", None, 'lacks a column: expected "a_2"'),
+    ],
+)
+def test_edited_items_are_refused_though_the_hashes_are_right(
+    tmp_path: Path, column: str, value: str | None, told: str
+) -> None:
+    calibration.write(calibration_of(5, seed=39), tmp_path)
+    path = tmp_path / "items.csv.gz"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if value is None:
+        rows = rows.drop(columns=column)
+    else:
+        rows.loc[1, column] = value
+    rows.to_csv(path, index=False)
+    about = json.loads((tmp_path / "calibration.json").read_text())
+    about["sha256"]["items.csv.gz"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "calibration.json").write_text(json.dumps(about))
+    assert told in refusal(lambda: calibration.read(tmp_path))
+
+
+@pytest.mark.parametrize("key", ["abilities", "dims", "sha256", "provenance"])
+def test_a_calibration_that_is_not_whole_is_refused(tmp_path: Path, key: str) -> None:
+    calibration.write(calibration_of(5, seed=39), tmp_path)
+    about = json.loads((tmp_path / "calibration.json").read_text())
+    (tmp_path / "calibration.json").write_text(json.dumps({k: v for k, v in about.items() if k != key}))
+    assert "not whole" in refusal(lambda: calibration.read(tmp_path))
 
 
 def test_abilities_are_shown_turned_so_that_more_is_better() -> None:

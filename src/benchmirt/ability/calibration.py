@@ -44,6 +44,9 @@ ITEM_FACTS = (
 )
 """Columns of ``items.csv.gz`` before ``calibrated``, the asymptotes and the parameters."""
 
+_ABOUT = ("dims", "abilities", "sha256", "study", "title", "simulated", "provenance")
+_ANEW = "Take the folder as the finished study wrote it"
+
 _TEXTS = (
     *("question_id", "benchmark", "category", "subcategory_one", "testlet", "content_hash", "scored_as"),
     *("model", "family", "lineage"),
@@ -232,8 +235,17 @@ def read(folder: str | Path) -> Calibration:
     home = Path(folder)
     about = _about(home)
     dims = int(about["dims"])
-    tables = [_table(home / name) for name in TABLES]
+    try:
+        tables = [_table(home / name) for name in TABLES]
+    except (ValueError, KeyError, EOFError, OSError) as error:
+        raise InputError(
+            "a table of this calibration cannot be read",
+            file=home,
+            found=str(error).splitlines()[0],
+            todo=_ANEW,
+        ) from error
     rows = tables[0]
+    _check_items(rows, dims, home / TABLES[0])
     fitted = rows[rows["calibrated"]]
     names = _names(dims)
     cov = np.empty((len(fitted), dims + 1, dims + 1))
@@ -258,6 +270,45 @@ def read(folder: str | Path) -> Calibration:
     )
 
 
+def _check_items(rows: pd.DataFrame, dims: int, path: Path) -> None:
+    """Check that every calibrated item has its parameters, as numbers that can be."""
+    names = _names(dims)
+    spreads = [f"cov_{name}_{name}" for name in names]
+    wanted = [
+        *names,
+        *_columns("", np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))),
+        "floor",
+        "ceiling",
+    ]
+    lacking = [name for name in ("question_id", "calibrated", *wanted) if name not in rows]
+    if lacking:
+        raise InputError(
+            "this table of a calibration lacks a column", file=path, expected=f'"{lacking[0]}"', todo=_ANEW
+        )
+    if rows["calibrated"].dtype != bool:
+        raise InputError("", file=path, where='column "calibrated"', expected="True or False", todo=_ANEW)
+    fitted = rows[rows["calibrated"]]
+    for name in wanted:
+        if not pd.api.types.is_numeric_dtype(fitted[name]):
+            raise InputError("", file=path, where=f'column "{name}"', expected="numbers", todo=_ANEW)
+        bad = ~np.isfinite(fitted[name].to_numpy(dtype=np.float64))
+        if name in spreads:
+            bad |= ~(fitted[name].to_numpy(dtype=np.float64) > 0)
+        if name == "floor":
+            bad |= ~((fitted["floor"] >= 0) & (fitted["floor"] < fitted["ceiling"])).to_numpy(dtype=bool)
+        if name == "ceiling":
+            bad |= (fitted["ceiling"] > 1).to_numpy(dtype=bool)
+        if bad.any():
+            first = fitted[bad].iloc[0]
+            raise InputError(
+                f'the calibrated question "{first["question_id"]}" has a parameter that cannot be',
+                file=path,
+                where=f'column "{name}"',
+                found=str(first[name]),
+                todo=_ANEW,
+            )
+
+
 def _about(home: Path) -> dict[str, Any]:
     """Read ``calibration.json`` and check the version and the hashes that it names."""
     path = home / "calibration.json"
@@ -280,6 +331,20 @@ def _about(home: Path) -> dict[str, Any]:
             expected=str(VERSION),
             todo="Read it with the release that made it, or make it anew",
         )
+    lacking = [key for key in _ABOUT if key not in about]
+    entries = about.get("abilities")
+    good = isinstance(entries, list) and all(
+        isinstance(entry, dict) and {"name", "named", "direction"} <= set(entry) for entry in entries
+    )
+    if lacking or not good or len(entries or ()) != about["dims"]:
+        raise InputError(
+            "this file of a calibration is not whole",
+            file=path,
+            expected=f'"{lacking[0]}"'
+            if lacking
+            else "an entry with name, named and direction for each ability",
+            todo=_ANEW,
+        )
     for name, digest in about["sha256"].items():
         if not (home / name).is_file():
             raise InputError(
@@ -296,9 +361,20 @@ def _about(home: Path) -> dict[str, Any]:
 
 def _table(path: Path) -> pd.DataFrame:
     """Read a table; names stay texts, and numbers are those that were written to the last digit."""
-    table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""])
+    try:
+        table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""])
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(
+            "", file=path, found=str(error).splitlines()[0], expected="a table", todo=_ANEW
+        ) from error
     for name in table.columns.difference(list(_TEXTS)):
-        table[name] = _typed(table[name]) if name != "options" else table[name].astype("Int16")
+        try:
+            table[name] = _typed(table[name]) if name != "options" else table[name].astype("Int16")
+        except ValueError as error:
+            found = str(error).rpartition(": ")[2]
+            raise InputError(
+                "", file=path, where=f'column "{name}"', found=found, expected="one kind of value", todo=_ANEW
+            ) from error
     return table
 
 
