@@ -13,10 +13,10 @@ e_ij = g_ij + w_ij E[eta_ij] of each cell,
 with g and w the expected slope and curvature of a cell's log likelihood under its Gaussian logit: steps of Newton's kind towards
 the maximum of the Gaussian bound itself (Opper and Archambeau 2009; Knowles and Minka 2011). The bound of Jaakkola and
 Jordan (2000) would be simpler, but is so loose that discriminations shrink, and that on small tables a weak dimension had
-better not be there. Since full steps overshoot where few models answer saturated items, an item moves halfway to its new
-Gaussian, and no mean further than a few logits or a standard deviation. The moments of a logit are products of moments
-of models and items, so that a cell costs a dozen multiply-adds and a few transcendental functions. A sweep is one pass over
-tiles of items (:mod:`benchmirt.tiles`): a tile's items are updated at once, and add what they say about the models.
+better not be there. Full steps overshoot where few models answer saturated items: no mean moves by more than a few logits or a
+standard deviation, and fits that do not settle soon go on with half steps of the items. The moments of a logit are products of
+moments of models and items, so that a cell costs a dozen multiply-adds and a few transcendental functions. A sweep is one
+pass over tiles of items (:mod:`benchmirt.tiles`): a tile's items are updated at once, and add what they say about the models.
 
 Many replicates of one data set (bootstrap, folds, halves, leave-one-out) differ by weights only and share one compilation:
 a model of weight 0 does not inform the items but is still scored, an item of weight 0 does not inform the abilities but is
@@ -59,6 +59,7 @@ __all__ = ["Batch", "fit", "fit_many"]
 
 FIRST_SWEEPS = 20
 LEAST_SWEEPS = 10
+FULL_SWEEPS = 30
 LONGEST_ITEM_STEP = 2.0  # logits
 LONGEST_MODEL_STEP = 1.0  # standard deviations of the abilities
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
@@ -288,8 +289,12 @@ def _update(
     bends: Bends | None,
     model_weight: Array,
     item_weight: Array,
+    share: Array,
 ) -> State:
-    """Move the items' Gaussians, then the models', towards the best ones for the others, in one pass over tiles."""
+    """Move the items' Gaussians, then the models', towards the best ones for the others, in one pass over tiles.
+
+    Items go the ``share`` of the way.
+    """
     n, k = state.m.shape
     models = _model_moments(state)
     counted = _Moments(models.mean * model_weight, models.second * model_weight)
@@ -305,8 +310,8 @@ def _update(
         covariance = _item_covariances(state, counted.second, weight)
         linear = counted.mean @ evidence + (precision * center)[:, None]
         best = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
-        mean = old.mean + _bounded((jnp.stack(best) - old.mean) / 2, LONGEST_ITEM_STEP, 0)
-        new = _Items(mean, (old.covariance + covariance) / 2)
+        mean = old.mean + _bounded(share * (jnp.stack(best) - old.mean), LONGEST_ITEM_STEP, 0)
+        new = _Items(mean, old.covariance + share * (covariance - old.covariance))
         rows = _model_rows(_item_moments(new).second, k) * weights
         from_weight = from_weight + weight @ rows.T
         from_evidence = from_evidence + evidence @ (new.mean[:k] * weights).T
@@ -428,7 +433,8 @@ def _solve(
 
     def advance(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         old, count, _ = carry
-        new = _update(old, tiled, bends, model_weight, item_weight)
+        share = jnp.where(count < FULL_SWEEPS, 1.0, 0.5)
+        new = _update(old, tiled, bends, model_weight, item_weight, share)
         new = settle_frame(new, model_weight, item_weight)
         hyper = update_hyper(new, item_weight, priors)
         # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
