@@ -27,7 +27,7 @@ CATALOGUE = {f"figure_{sheet}" for sheet in ("verdicts", "dimensions", "tests", 
 DRAWN = CATALOGUE | {"figure_claims_1"}
 JUDGED = {"claim", "claims_table"}
 PAGES = {"page", "benchmark_pages"}
-FITTED = {"fit", "fit_nuts"}
+FITTED = {"fit", "fit_first", "fit_nuts"}
 FROM_MATRIX = (
     FITTED | SEEDED | AFTER_CONSENSUS | JUDGED | DRAWN | PAGES | {"number", "prediction", "data_card"}
 )

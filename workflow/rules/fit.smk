@@ -5,6 +5,7 @@ out   <results>/fits.csv, made from the configuration; <results>/fits/{fit}/seed
       priors and seeds, and seed{seed}.run.json with the times and memory that no two runs share
 steps fits_table  writes the table for readers; no fit depends on it, so that a new seed or row runs nothing else
       fit         one engine (svi, em) on one matrix with one seed
+      fit_first   the first seed of each, before the others: it compiles the program that they find in the cache
       fit_nuts    the same by NUTS: a core per chain where there are enough; after the others, on which most jobs wait, and
                   before the rest since it takes long
 """
@@ -54,6 +55,16 @@ rule fit:
         fingerprint=lambda w: code_of("fit", f"inference.{FITS[w.fit]['engine']}"),
     script:
         "../../scripts/fit.py"
+
+
+use rule fit as fit_first with:
+    wildcard_constraints:
+        fit=one_of(fits_of("svi", "em")),
+        seed="0",
+    priority: 120
+
+
+ruleorder: fit_first > fit
 
 
 use rule fit as fit_nuts with:
