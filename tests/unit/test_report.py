@@ -354,6 +354,19 @@ def test_what_is_no_confidence_interval_is_not_called_one() -> None:
     assert "loose" in str(page.strip(record))
 
 
+def test_why_nothing_is_compared_is_said_once_per_row() -> None:
+    """The column of published figures says that they are about other data; the next one does not say it again."""
+    why = "the published figure is about other data: this study has no items with benchmark bbh"
+    record = {
+        "as_published": {"verdict": "not compared", "why": why},
+        "corrected": {"parts": [{"name": "one"}, {"name": "two"}]},
+        "published": {"text": "a figure", "data": "other"},
+    }
+    assert tables.column(record, "as_published").brief == ""
+    assert tables.column(record, "as_published").why == why
+    assert tables.column({**record, "published": {"data": "same"}}, "as_published").brief == why
+
+
 def test_commands_use_the_folder_of_the_configuration(made: tuple[Path, FakeStudy, Path]) -> None:
     folder, study, _ = made
     found = gather.gather(folder, study)

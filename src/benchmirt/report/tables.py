@@ -65,7 +65,11 @@ def column(record: Mapping[str, Any], which: str) -> Column:
         part = str(answer.get("headline") or "") if several and estimate != words.NOTHING else ""
         brief = "" if estimate != words.NOTHING else words.shorten_end(str(answer.get("why") or ""), 190)
     elif several:
-        brief = words.shorten_end(str(answer.get("why") or said), 150)
+        # whose data the figure is about stands in the column before
+        elsewhere = (record.get("published") or {}).get("data") == "other" and answer.get(
+            "verdict"
+        ) == "not compared"
+        brief = "" if elsewhere else words.shorten_end(str(answer.get("why") or said), 150)
         estimate = words.NOTHING
     if which == "corrected" and record.get("kind") == "dimensionality" and span:
         low, high = (words.quantity(end, unit) for end in answer["interval"])
