@@ -360,6 +360,8 @@ log_likelihood.defvjp(_forward, _backward)
 def moderated(mean: ArrayLike, variance: ArrayLike) -> tuple[Array, Array]:
     """Shrink Gaussian logits so that sigmoid(kappa * mean) is close to E[sigmoid(eta)] (MacKay 1992).
 
+    Less exact than :func:`expected_logistic`, but a logit, of which logarithms of small probabilities can be taken.
+
     Returns kappa * mean and kappa, with kappa = 1 / sqrt(1 + pi * variance / 8), each of the inputs' shape.
     """
     kappa = jax.lax.rsqrt(1.0 + (jnp.pi / 8.0) * jnp.asarray(variance))
