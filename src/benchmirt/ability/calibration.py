@@ -235,15 +235,7 @@ def read(folder: str | Path) -> Calibration:
     home = Path(folder)
     about = _about(home)
     dims = int(about["dims"])
-    try:
-        tables = [_table(home / name) for name in TABLES]
-    except (ValueError, KeyError, EOFError, OSError) as error:
-        raise InputError(
-            "a table of this calibration cannot be read",
-            file=home,
-            found=str(error).splitlines()[0],
-            todo=_ANEW,
-        ) from error
+    tables = [_table(home / name) for name in TABLES]
     rows = tables[0]
     _check_items(rows, dims, home / TABLES[0])
     fitted = rows[rows["calibrated"]]
