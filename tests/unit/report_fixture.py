@@ -877,6 +877,7 @@ def write_results(
         stable.append(
             {
                 "dimension": k,
+                "dims": dims - 1 if second_fails and 1 < dims != k else dims,
                 "congruence_mean": c.mean(),
                 "congruence_low": np.quantile(c, 0.025),
                 "congruence_high": np.quantile(c, 0.975),

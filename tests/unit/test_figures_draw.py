@@ -499,6 +499,9 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
     ("entry", "said"),
     [
         ({"passes": True}, "✓ comes back"),
+        ({"passes": True, "dims": 3}, "✓ comes back"),
+        ({"passes": True, "dims": 2}, "✓ comes back without dimension 3"),
+        ({"passes": False, "dims": 1}, "✗ does not come back without dimensions 2 and 3"),
         ({"passes": None}, "– not tested"),
         (
             {"passes": False, "p_congruence": 0.4, "p_ability_r": 0.5, "p_lineages": 0.6},
@@ -511,7 +514,7 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
     ],
 )
 def test_a_dimensions_answer_names_what_the_panels_do_not_show(entry: dict[str, Any], said: str) -> None:
-    assert steadiness.answer(entry, {"p_needed": 0.01}) == said
+    assert steadiness.answer(entry, {"p_needed": 0.01, "dims": 3}) == said
     if entry["passes"] is not None:
         assert steadiness.answer(entry, {"p_needed": 1 / 11}) == "○ a trial, no verdict"
 

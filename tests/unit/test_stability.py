@@ -44,6 +44,7 @@ def summary(data: ResponseData, dims: int = 2, **options: object) -> list[dict[s
 def test_two_planted_dimensions_are_stable() -> None:
     for entry in summary(planted(2)):
         assert entry["passes"] is True
+        assert entry["dims"] == 2
         assert entry["congruence_mean"] > 0.6
         assert entry["ability_r_mean"] > 0.8
         assert entry["p_congruence"] == entry["p_ability_r"] == pytest.approx(0.05)
@@ -56,7 +57,9 @@ def test_two_planted_dimensions_are_stable() -> None:
 def test_one_dimension_has_no_stable_second(seed: int) -> None:
     first, second = summary(planted(1, seed=seed))
     assert first["passes"] is True
+    assert first["dims"] == 1  # a second dimension that does not come back is left out
     assert second["passes"] is False
+    assert second["dims"] == 2
     assert max(second["p_congruence"], second["p_ability_r"]) > 0.05
 
 
@@ -99,7 +102,14 @@ def test_a_killed_job_resumes_with_the_same_answer(tmp_path: Path, monkeypatch: 
     assert written["p_needed"] == pytest.approx(0.25)
     assert written["why_not"] is None
     assert len(written["dimensions"]) == 2
-    assert list(pd.read_csv(outputs[1]).columns)[:4] == ["split", "dimension", "congruence", "ability_r"]
+    assert list(pd.read_csv(outputs[1]).columns) == [
+        "split",
+        "dimension",
+        "dims",
+        "congruence",
+        "ability_r",
+        "permuted",
+    ]
     assert list(pd.read_csv(outputs[2]).columns) == [
         "replicate",
         "split",
@@ -194,6 +204,7 @@ def made(
             {
                 "split": range(len(congruence)),
                 "dimension": 1,
+                "dims": 1,
                 "congruence": congruence,
                 "ability_r": congruence,
                 "permuted": permuted,

@@ -89,6 +89,7 @@ def _part(part: Part, results: Results) -> PartResult:
         told="" if part.region else f"stable over halves beyond what {nulls} would give ({shown})",
         extra={
             "dimension": dimension,
+            "dims": entry.get("dims"),
             "ability_r": entry.get("ability_r_mean"),
             "null": {
                 "congruence": entry.get("null_congruence"),

@@ -6,6 +6,9 @@ benchmark by itself), models are scored on each half alone, and the abilities ar
 are compared after an orthogonal alignment of each half to the solution of all the data; never after an oblique rotation,
 which hides spare dimensions.
 
+A dimension too many turns the others, in each half its own way. Dimensions are therefore judged from the last one on, and one
+that does not pass is left out of the fits on which those before it are judged.
+
 Neither number means anything by itself: alignment and positive means lift both. Dimension k is therefore
 compared with data simulated from the fitted (k - 1)-dimensional model (item intercepts only for k = 1) that go
 through the same steps; p is the share of null data sets that agree at least as well, counting the data themselves.
@@ -71,6 +74,9 @@ _ROOM = 0.55  # share of models or items that a half is given room for
 _NOTHING = 0.05  # root mean square discrimination: below, a standard deviation of ability moves a chance by a point at most
 MOST_ABSENT = 0.025  # share of splits in which a half may lack a dimension that counts as stable
 
+_SPLITS = ("split", "dimension", "dims", "congruence", "ability_r", "permuted")
+_NULL = ("replicate", "split", "dimension", "congruence", "ability_r")
+
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +89,8 @@ class Stability:
     dims
         Number of dimensions of the fit.
     splits
-        One row per split and dimension: split, dimension, congruence, ability_r, permuted (congruence after shuffling items).
+        One row per split and dimension: split, dimension, dims (of the fits on which the dimension is judged), congruence,
+        ability_r, permuted (congruence after shuffling items).
     products
         Mean over splits of each lineage's share in the ability correlation, shape (lineages, dims); they sum to the
         mean ability correlation.
@@ -114,46 +121,64 @@ class Stability:
     @property
     def p_needed(self) -> float:
         """Largest p that passes: .01, or the smallest p that this few replicates can give."""
-        return max(P_NEEDED, 1 / (1 + self.replicates))
+        return _p_needed(self.replicates)
 
     def summary(self) -> list[dict[str, Any]]:
         """Return one entry per dimension, as ``stability.json`` holds them; empty where nothing could be tested."""
-        entries = []
-        for k, rows in self.splits.groupby("dimension", sort=True):
-            null = self.null[self.null["dimension"] == k]
-            floor = float(np.quantile(rows["permuted"], 0.99))
-            entry: dict[str, Any] = {
-                "dimension": int(str(k)),
-                "permutation_floor": float(rows["permuted"].mean()),
-                "permutation_q99": floor,
-                "p_lineages": _sign_p(self.products[:, int(str(k)) - 1], self.seed),
-                "replicates": int(null["replicate"].nunique()),
-            }
-            entry["absent"] = float((rows["congruence"] == 0).mean())
-            passes = bool(
-                rows["congruence"].mean() > floor
-                and entry["p_lineages"] <= P_NEEDED
-                and entry["absent"] <= MOST_ABSENT
+        return [
+            _entry(
+                int(str(k)),
+                rows,
+                self.null[self.null["dimension"] == k],
+                self.products[:, int(str(k)) - 1],
+                self.replicates,
+                self.seed,
             )
-            for name in ("congruence", "ability_r"):
-                observed = float(rows[name].mean())
-                low, high = np.quantile(rows[name], [0.025, 0.975])
-                entry |= {f"{name}_mean": observed, f"{name}_low": float(low), f"{name}_high": float(high)}
-                if null.empty:
-                    entry |= {f"null_{name}": None, f"p_{name}": None}
-                    continue
-                means = null.groupby("replicate")[name].mean().to_numpy()
-                stopped = means.size < self.replicates and (means >= observed).sum() >= _ENOUGH
-                p = _ENOUGH / means.size if stopped else monte_carlo_p(observed, means)
-                entry[f"null_{name}"] = {
-                    "mean": float(means.mean()),
-                    "q95": float(np.quantile(means, 0.95)),
-                    "q99": float(np.quantile(means, 0.99)),
-                }
-                entry[f"p_{name}"] = float(p)
-                passes = bool(passes and p <= self.p_needed)
-            entries.append(entry | {"passes": None if null.empty else passes})
-        return entries
+            for k, rows in self.splits.groupby("dimension", sort=True)
+        ]
+
+
+def _p_needed(replicates: int) -> float:
+    return max(P_NEEDED, 1 / (1 + replicates))
+
+
+def _entry(
+    dimension: int, rows: pd.DataFrame, null: pd.DataFrame, products: Floats, replicates: int, seed: int
+) -> dict[str, Any]:
+    """Judge one dimension from its splits and its null, `rows` and `null` of the tables of :class:`Stability`."""
+    floor = float(np.quantile(rows["permuted"], 0.99))
+    entry: dict[str, Any] = {
+        "dimension": dimension,
+        "dims": int(rows["dims"].iloc[0]),
+        "permutation_floor": float(rows["permuted"].mean()),
+        "permutation_q99": floor,
+        "p_lineages": _sign_p(products, seed),
+        "replicates": int(null["replicate"].nunique()),
+        "absent": float((rows["congruence"] == 0).mean()),
+    }
+    passes = bool(
+        rows["congruence"].mean() > floor
+        and entry["p_lineages"] <= P_NEEDED
+        and entry["absent"] <= MOST_ABSENT
+    )
+    for name in ("congruence", "ability_r"):
+        observed = float(rows[name].mean())
+        low, high = np.quantile(rows[name], [0.025, 0.975])
+        entry |= {f"{name}_mean": observed, f"{name}_low": float(low), f"{name}_high": float(high)}
+        if null.empty:
+            entry |= {f"null_{name}": None, f"p_{name}": None}
+            continue
+        means = null.groupby("replicate")[name].mean().to_numpy()
+        stopped = means.size < replicates and (means >= observed).sum() >= _ENOUGH
+        p = _ENOUGH / means.size if stopped else monte_carlo_p(observed, means)
+        entry[f"null_{name}"] = {
+            "mean": float(means.mean()),
+            "q95": float(np.quantile(means, 0.95)),
+            "q99": float(np.quantile(means, 0.99)),
+        }
+        entry[f"p_{name}"] = float(p)
+        passes = bool(passes and p <= _p_needed(replicates))
+    return entry | {"passes": None if null.empty else passes}
 
 
 def _sign_p(products: Floats, seed: int) -> float:
@@ -358,82 +383,126 @@ def run(
         With ``why_not`` set, and no rows, where the data are too few.
     """
     dims = consensus.dims
-    columns = ["split", "dimension", "congruence", "ability_r", "permuted"]
-    empty = pd.DataFrame(columns=["replicate", *columns[:4]])
     why_not = untestable(data, dims)
     if why_not is not None:
         _log.warning("stability: %s", why_not)
-        nothing = np.zeros((0, dims))
-        return Stability(dims, pd.DataFrame(columns=columns), nothing, empty, 0, why_not, seed, data.hash)
+        splits_table, null_table = (pd.DataFrame(columns=columns) for columns in (_SPLITS, _NULL))
+        return Stability(dims, splits_table, np.zeros((0, dims)), null_table, 0, why_not, seed, data.hash)
     options: dict[str, Any] = {"sweeps": sweeps, "tolerance": tolerance}
-    benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
-    rounds = -(-splits // _CHUNK)
-    model_halves = lineage_halves(data.lineage, rounds * _CHUNK, seed)
-    item_sides = item_halves(benchmark, testlet, rounds * _CHUNK, seed)
     key = fingerprint(
-        __name__,
-        data=data.hash,
-        consensus=consensus.a,
-        null_splits=null_splits,
-        seed=seed,
-        **options,
+        __name__, data=data.hash, consensus=consensus.a, null_splits=null_splits, seed=seed, **options
     )
-    observed: list[tuple[Floats, ...]] = []
-    null: list[pd.DataFrame] = []
-    reference = onto(_fit(data, dims, options), consensus.a)[1]
+    tables, nulls = [], []
+    products = np.zeros((int(clusters(data.lineage).max()) + 1, dims))
+    fitted = dims
+    halves = None
     with Checkpoint(checkpoint, key) as kept:
-        for r in progress(range(rounds), rounds, "splits into halves"):
-            at = slice(r * _CHUNK, (r + 1) * _CHUNK)
-            found = kept.get(f"splits/{r}")
-            if found is None:
-                rng = generator(seed, f"permutation floor/{r}")
-                found = [
-                    part.tolist()
-                    for part in _congruences(
-                        data, dims, model_halves[at], item_sides[at], reference, rng, options
-                    )
-                ]
-                kept.put(f"splits/{r}", found)
-            observed.extend(zip(*(np.asarray(part) for part in found), strict=True))
-        phi, agreed, floor, products = (np.stack(part) for part in zip(*observed[:splits], strict=True))
-        for k in range(1, dims + 1):
-            fitted = fit_null(data, k - 1, options)
-            what = f"null data with {k - 1} dimension{'s' * (k != 2)}"
-            exceeded = np.zeros(2, dtype=int)
-            for b in progress(range(replicates), replicates, what):
-                found = kept.get(f"null/{k}/{b}")
-                if found is None:
-                    found = _null_replicate(data, fitted, dims, k, b, seed, null_splits, options)
-                    kept.put(f"null/{k}/{b}", found)
-                null.append(
-                    pd.DataFrame(
-                        {
-                            "replicate": b,
-                            "split": np.arange(len(found[0])),
-                            "dimension": k,
-                            "congruence": found[0],
-                            "ability_r": found[1],
-                        }
-                    )
-                )
-                exceeded += [
-                    np.mean(found[0]) >= phi[:, k - 1].mean(),
-                    np.mean(found[1]) >= agreed[:, k - 1].mean(),
-                ]
-                if exceeded.max() >= _ENOUGH:
-                    break
-    rows = [(s, k + 1, phi[s, k], agreed[s, k], floor[s, k]) for s in range(splits) for k in range(dims)]
+        for k in range(dims, 0, -1):
+            if halves is None:
+                whole = _fit(data, fitted, options)
+                reference = onto(whole, consensus.a if fitted == dims else whole.a)[1]
+                halves = _observed(data, fitted, reference, splits, seed, options, kept)
+            of_k, products[:, k - 1] = halves.of(k)
+            least = of_k[["congruence", "ability_r"]].mean().to_numpy()
+            null = _null(data, fitted, k, least, replicates, null_splits, seed, options, kept)
+            tables.append(of_k)
+            nulls.append(null)
+            entry = _entry(k, of_k, null, products[:, k - 1], replicates, seed)
+            if k == fitted > 1 and entry["passes"] is False:
+                _log.info("dimension %d does not come back: those before it are fitted without it", k)
+                fitted, halves = k - 1, None
     return Stability(
         dims=dims,
-        splits=pd.DataFrame(rows, columns=columns),
-        products=products.mean(0),
-        null=pd.concat(null, ignore_index=True) if null else empty,
+        splits=pd.concat(tables).sort_values(["split", "dimension"], ignore_index=True),
+        products=products,
+        null=pd.concat(nulls[::-1], ignore_index=True),
         replicates=replicates,
         why_not=None,
         seed=seed,
         data_hash=data.hash,
         checkpoint=checkpoint,
     )
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """Agreement of halves in fits with `dims` dimensions, as :func:`_congruences` returns it."""
+
+    dims: int
+    congruence: Floats
+    ability_r: Floats
+    permuted: Floats
+    products: Floats
+
+    def of(self, dimension: int) -> tuple[pd.DataFrame, Floats]:
+        """Return one dimension's rows of the table of splits and its lineages' mean shares, shape (lineages,)."""
+        k = dimension - 1
+        columns = (self.congruence[:, k], self.ability_r[:, k], self.permuted[:, k])
+        places = np.arange(len(self.congruence))
+        rows = dict(zip(_SPLITS, (places, dimension, self.dims, *columns), strict=True))
+        return pd.DataFrame(rows), self.products[:, :, k].mean(0)
+
+
+def _observed(
+    data: ResponseData,
+    dims: int,
+    reference: Floats,
+    splits: int,
+    seed: int,
+    options: dict[str, Any],
+    kept: Checkpoint,
+) -> _Halves:
+    """Compare the halves of the data, some splits at a time, each line of the checkpoint."""
+    rounds = -(-splits // _CHUNK)
+    model_halves, item_sides = _sides(data, rounds * _CHUNK, seed)
+    found: list[tuple[Floats, ...]] = []
+    for r in progress(range(rounds), rounds, f"splits into halves ({dims} dimension{'s' * (dims > 1)})"):
+        at = slice(r * _CHUNK, (r + 1) * _CHUNK)
+        parts = kept.get(f"splits/{dims}/{r}")
+        if parts is None:
+            rng = generator(seed, f"permutation floor/{r}")
+            some = _congruences(data, dims, model_halves[at], item_sides[at], reference, rng, options)
+            parts = [part.tolist() for part in some]
+            kept.put(f"splits/{dims}/{r}", parts)
+        found.extend(zip(*(np.asarray(part) for part in parts), strict=True))
+    return _Halves(dims, *(np.stack(part) for part in zip(*found[:splits], strict=True)))
+
+
+def _sides(data: ResponseData, splits: int, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return masks of the first halves of models and of items, shapes (splits, models) and (splits, items)."""
+    benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
+    return lineage_halves(data.lineage, splits, seed), item_halves(benchmark, testlet, splits, seed)
+
+
+def _null(
+    data: ResponseData,
+    dims: int,
+    k: int,
+    least: Floats,
+    replicates: int,
+    null_splits: int,
+    seed: int,
+    options: dict[str, Any],
+    kept: Checkpoint,
+) -> pd.DataFrame:
+    """Agreement of dimension k in fits of data made without it, until enough replicates agree as well as `least`.
+
+    `least` holds the observed congruence and ability correlation.
+    """
+    fitted = fit_null(data, k - 1, options)
+    rows: list[pd.DataFrame] = [pd.DataFrame(columns=_NULL)]
+    exceeded = np.zeros(2, dtype=int)
+    for b in progress(range(replicates), replicates, f"null data with {k - 1} dimension{'s' * (k != 2)}"):
+        found = kept.get(f"null/{dims}/{k}/{b}")
+        if found is None:
+            found = _null_replicate(data, fitted, dims, k, b, seed, null_splits, options)
+            kept.put(f"null/{dims}/{k}/{b}", found)
+        values = (b, np.arange(len(found[0])), k, *found)
+        rows.append(pd.DataFrame(dict(zip(_NULL, values, strict=True))))
+        exceeded += np.mean(found, axis=1) >= least
+        if exceeded.max() >= _ENOUGH:
+            break
+    return pd.concat(rows[1:] or rows, ignore_index=True)
 
 
 def _null_replicate(
@@ -452,17 +521,9 @@ def _null_replicate(
     present = np.sqrt((whole.a**2).mean(0)) > _NOTHING
     if not present[k - 1]:
         return [[0.0] * splits, [0.0] * splits]
-    benchmark, testlet = (data.item_table[name].to_numpy(dtype=object) for name in ("benchmark", "testlet"))
     own = int(generator(seed, f"stability null splits/{k}/{replicate}").integers(2**31))
-    phi, r, _, _ = _congruences(
-        made,
-        dims,
-        lineage_halves(data.lineage, splits, own),
-        item_halves(benchmark, testlet, splits, own),
-        np.where(present, whole.a, 0.0),
-        None,
-        options,
-    )
+    reference = np.where(present, whole.a, 0.0)
+    phi, r, _, _ = _congruences(made, dims, *_sides(data, splits, own), reference, None, options)
     return [phi[:, k - 1].tolist(), r[:, k - 1].tolist()]
 
 
@@ -477,6 +538,8 @@ def write(result: Stability, json_path: str | Path, splits_path: str | Path, nul
             "dimensions": result.summary(),
             "null": "parametric (K-1): dimension k against data simulated from the fitted model with k - 1 dimensions, "
             "item intercepts only for k = 1",
+            "order": "from the last dimension on; one that does not pass is left out of the fits of those before it, whose "
+            "dims say how many dimensions they had",
             "replicates": result.replicates,
             "p_needed": result.p_needed,
             "rule": "p_congruence and p_ability_r at most p_needed, p_lineages at most .01, congruence_mean above "

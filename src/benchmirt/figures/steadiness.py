@@ -100,10 +100,11 @@ def answer(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     passes = entry.get("passes")
     if passes is None:
         return f"{words.NOTHING} not tested"
+    without = _without(entry, result)
     if is_trial(result):
         return f"{words.verdict('exploratory').symbol} a trial, no verdict"
     if passes:
-        return f"{words.verdict('reproduced').symbol} comes back"
+        return f"{words.verdict('reproduced').symbol} comes back{without}"
     shown = [entry.get("p_congruence"), entry.get("p_ability_r")]
     hidden = ""
     if all(words.is_number(p) and float(p) <= P_NEEDED for p in shown if p is not None):
@@ -113,7 +114,14 @@ def answer(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
             if words.is_number(chance) and float(chance or 0) > P_NEEDED
             else ""
         )
-    return f"{words.verdict('not reproduced').symbol} does not come back{hidden}"
+    return f"{words.verdict('not reproduced').symbol} does not come back{without}{hidden}"
+
+
+def _without(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """Say which dimensions were left out of the fits on which one before them was judged."""
+    most = int(result.get("dims") or 0)
+    left_out = [str(k) for k in range(int(entry.get("dims") or most) + 1, most + 1)]
+    return f" without dimension{'s' * (len(left_out) > 1)} {words.listing(left_out)}" if left_out else ""
 
 
 def halves(

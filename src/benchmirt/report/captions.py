@@ -52,7 +52,7 @@ CAPTIONS: dict[str, str] = {
     "stability": (
         "Models and questions are split into halves that share nothing, and both are fitted. Blue: how well a dimension of "
         "one half agrees with that of the other. Grey: the same for data made without that dimension. A dimension that is "
-        "really there lies beyond the grey."
+        "really there lies beyond the grey. One that is not turns those before it, which are then judged without it."
     ),
     "reproducibility": (
         "The same data fitted from different random starts. This tests the computation, not the finding: even a dimension "
