@@ -192,6 +192,7 @@ def _stability(world: World) -> dict[str, Any]:
                 "p_congruence": p,
                 "p_ability_r": p,
                 "permutation_floor": 0.3,
+                "p_permutation": 0.01,
                 "passes": passes,
             }
         )

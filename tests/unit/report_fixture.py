@@ -893,6 +893,7 @@ def write_results(
                 "p_congruence": 0.41 if fails else 0.0099,
                 "p_ability_r": 0.52 if fails else 0.0099,
                 "permutation_floor": 0.22,
+                "p_permutation": 0.01,
                 "passes": not fails,
             }
         )

@@ -511,6 +511,10 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
             {"passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099, "p_lineages": 0.03},
             "✗ does not come back (lineages p = .030)",
         ),
+        (
+            {"passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099, "p_permutation": 0.2},
+            "✗ does not come back (shuffled items p = .20)",
+        ),
     ],
 )
 def test_a_dimensions_answer_names_what_the_panels_do_not_show(entry: dict[str, Any], said: str) -> None:

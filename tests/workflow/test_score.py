@@ -12,6 +12,7 @@ import pytest
 from tiny import MODELS, Finished, Run, Workflow, write_config
 
 from benchmirt.ability import calibration
+from benchmirt.adaptive import trial
 from benchmirt.files import read_json
 
 
@@ -178,3 +179,27 @@ def test_another_study_is_set_beside_this_one(day_two: Path, finished: Finished)
     assert without.code != 0
     assert "there is no study to compare with" in without.text
     assert "Traceback" not in without.text
+
+
+def test_adaptive_tests_are_tried_out_on_models_held_out(day_two: Path, finished: Finished) -> None:
+    """Every way of choosing has its rows; long adaptive tests are nearer to the truth than short ones."""
+    config = {**finished.config, "adaptive": {"size": 30, "folds": 2, "draws": 2, "batch": 2}}
+    write_config(day_two, config)
+    run = finished.workflow.call(day_two, "adaptive")
+    assert run.code == 0, run.text[-4000:]
+    assert run.rules == {"adaptive"}
+    home = day_two / "results" / "adaptive"
+    curve = pd.read_csv(home / "curve.csv")
+    assert set(curve["method"]) == set(trial.METHODS)
+    assert set(curve["items"]) == {10, 20, 30}
+    errors = curve[(curve["method"] == "adaptive") & (curve["measure"] == "error_1")].set_index("items")
+    assert errors.loc[30, "value"] < errors.loc[10, "value"]
+    exposure = pd.read_csv(home / "exposure.csv")
+    limited = exposure[(exposure["method"] == "adaptive_limited") & (exposure["items"] == 10)].iloc[0]
+    free = exposure[(exposure["method"] == "adaptive") & (exposure["items"] == 10)].iloc[0]
+    assert limited["largest"] < free["largest"]
+    for ending in ("png", "svg", "pdf"):
+        assert (home / f"curve.{ending}").stat().st_size > 5000
+    assert finished.workflow.dry(day_two, "adaptive").jobs == []
+    write_config(day_two, {**config, "adaptive": {"size": 0}})
+    refused(finished.workflow.call(day_two, "adaptive"), "adaptive.size", "0")

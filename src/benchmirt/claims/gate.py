@@ -56,11 +56,13 @@ def failings(entry: Mapping[str, Any], needed: float) -> str:
         p = entry.get(key)
         if p is not None and p > needed:
             told.append(f"its {what} back no better than in data simulated without it (p = {number(p)})")
-    p, floor = entry.get("p_lineages"), entry.get("permutation_q99")
-    if p is not None and p > P_NEEDED:
-        told.append(f"it does not hold over lineages (p = {number(p)})")
-    if floor is not None and entry["congruence_mean"] <= floor:
-        told.append("its loadings agree over halves no more than shuffled ones do")
+    for key, what in (
+        ("p_lineages", "it does not hold over lineages"),
+        ("p_permutation", "its loadings agree over halves no more than shuffled ones do"),
+    ):
+        p = entry.get(key)
+        if p is not None and p > P_NEEDED:
+            told.append(f"{what} (p = {number(p)})")
     absent = entry.get("absent")
     if absent is not None and absent > MOST_ABSENT:
         told.append(f"a half lacks it in {absent:.0%} of the splits")

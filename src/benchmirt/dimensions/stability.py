@@ -15,11 +15,10 @@ through the same steps; p is the share of null data sets that agree at least as 
 The prior shrinks a dimension that the data do not need towards nothing, in null data nearly always; a dimension by
 which a typical item discriminates less than .05 logits per standard deviation counts as absent and agrees with nothing:
 0. Where it is absent from all the data already, halves are not looked at. Since any small agreement is more than that,
-two floors that need no model are kept beside the null: the congruence that is left when the items of one half are
-shuffled, and for the abilities the distribution under random signs of the lineages. A dimension passes if both p are at
-most .01, its congruence exceeds the 99th percentile of the shuffled ones, p over signs is at most .01 too, and it is absent
-from one half or both in at most one split of forty: what comes and goes with the models that are drawn is not stable,
-however well it agrees with itself where it is found.
+two tests that need no model stand beside the null: the mean congruence that is left when the items of one half are
+shuffled, in all splits alike, and for the abilities the distribution under random signs of the lineages. A dimension passes
+if all four p are at most .01 and it is absent from one half or both in at most one split of forty: what comes and goes with
+the models that are drawn is not stable, however well it agrees with itself where it is found.
 
 Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
 their number (Besag and Clifford 1991, *Biometrika* 78, 301-304).
@@ -68,13 +67,14 @@ P_NEEDED = 0.01
 _LEAST_MODELS_PER_HALF = 4  # beyond the number of dimensions
 _LEAST_ITEMS_PER_HALF = 10
 _ENOUGH = 10  # null replicates that agree at least as well as the data: no more are needed
+_SHUFFLES = 99
 _SIGNS = 9999
 _CHUNK = 5  # splits per line of the checkpoint
 _ROOM = 0.55  # share of models or items that a half is given room for
 _NOTHING = 0.05  # root mean square discrimination: below, a standard deviation of ability moves a chance by a point at most
 MOST_ABSENT = 0.025  # share of splits in which a half may lack a dimension that counts as stable
 
-_SPLITS = ("split", "dimension", "dims", "congruence", "ability_r", "permuted")
+_SPLITS = ("split", "dimension", "dims", "congruence", "ability_r")
 _NULL = ("replicate", "split", "dimension", "congruence", "ability_r")
 
 _log = logging.getLogger(__name__)
@@ -90,7 +90,9 @@ class Stability:
         Number of dimensions of the fit.
     splits
         One row per split and dimension: split, dimension, dims (of the fits on which the dimension is judged), congruence,
-        ability_r, permuted (congruence after shuffling items).
+        ability_r.
+    permuted
+        Mean congruence over splits after shuffling the items of one half, shape (shuffles, dims).
     products
         Mean over splits of each lineage's share in the ability correlation, shape (lineages, dims); they sum to the
         mean ability correlation.
@@ -110,6 +112,7 @@ class Stability:
 
     dims: int
     splits: pd.DataFrame
+    permuted: Floats
     products: Floats
     null: pd.DataFrame
     replicates: int
@@ -130,6 +133,7 @@ class Stability:
                 int(str(k)),
                 rows,
                 self.null[self.null["dimension"] == k],
+                self.permuted[:, int(str(k)) - 1],
                 self.products[:, int(str(k)) - 1],
                 self.replicates,
                 self.seed,
@@ -143,23 +147,26 @@ def _p_needed(replicates: int) -> float:
 
 
 def _entry(
-    dimension: int, rows: pd.DataFrame, null: pd.DataFrame, products: Floats, replicates: int, seed: int
+    dimension: int,
+    rows: pd.DataFrame,
+    null: pd.DataFrame,
+    permuted: Floats,
+    products: Floats,
+    replicates: int,
+    seed: int,
 ) -> dict[str, Any]:
-    """Judge one dimension from its splits and its null, `rows` and `null` of the tables of :class:`Stability`."""
-    floor = float(np.quantile(rows["permuted"], 0.99))
+    """Judge one dimension from its rows and columns of the tables and arrays of :class:`Stability`."""
     entry: dict[str, Any] = {
         "dimension": dimension,
         "dims": int(rows["dims"].iloc[0]),
-        "permutation_floor": float(rows["permuted"].mean()),
-        "permutation_q99": floor,
+        "permutation_floor": float(permuted.mean()),
+        "p_permutation": monte_carlo_p(float(rows["congruence"].mean()), permuted),
         "p_lineages": _sign_p(products, seed),
         "replicates": int(null["replicate"].nunique()),
         "absent": float((rows["congruence"] == 0).mean()),
     }
     passes = bool(
-        rows["congruence"].mean() > floor
-        and entry["p_lineages"] <= P_NEEDED
-        and entry["absent"] <= MOST_ABSENT
+        max(entry["p_permutation"], entry["p_lineages"]) <= P_NEEDED and entry["absent"] <= MOST_ABSENT
     )
     for name in ("congruence", "ability_r"):
         observed = float(rows[name].mean())
@@ -219,7 +226,7 @@ def _congruences(
     model_halves: NDArray[np.bool_],
     item_sides: NDArray[np.bool_],
     reference: Floats,
-    rng: np.random.Generator | None,
+    shuffles: Sequence[NDArray[np.intp]],
     options: dict[str, Any],
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Fit both halves of every split and compare them dimension by dimension.
@@ -233,26 +240,26 @@ def _congruences(
     reference
         Loadings of all the data that say which dimension is which, (items, dims); 0 for a dimension that is absent, which
         agrees with nothing.
-    rng
-        Shuffles items for the permutation floor; None: not wanted.
+    shuffles
+        Orders of the items of the second halves for the permutation test.
 
     Returns
     -------
-    Congruences, ability correlations and permuted congruences, each of shape (splits, dims), and the lineages' shares
-    in the ability correlations, shape (splits, lineages, dims).
+    Congruences and ability correlations, each of shape (splits, dims), permuted congruences, shape (splits, shuffles, dims),
+    and the lineages' shares in the ability correlations, shape (splits, lineages, dims).
     """
-    models, items = data.responses.shape
-    splits = len(model_halves)
+    models, splits = len(data.models), len(model_halves)
     present = np.flatnonzero((reference**2).sum(0) > 0)
-    phi, r, floor = (np.zeros((splits, dims)) for _ in range(3))
+    phi, r = np.zeros((splits, dims)), np.zeros((splits, dims))
+    permuted = np.zeros((splits, len(shuffles), dims))
     cluster = clusters(data.lineage)
     products = np.zeros((splits, int(cluster.max()) + 1, dims))
     for s in range(splits):
         left, right = (_loadings(data, dims, half, reference, options) for half in _both(model_halves[s]))
         phi[s, present] = ident.congruence(left, right)[present]
-        if rng is not None:
-            shuffled = right[rng.permutation(items)]
-            floor[s] = ident.congruence(left, shuffled @ ident.align(shuffled, left))
+        for m, order in enumerate(shuffles):
+            shuffled = right[order]
+            permuted[s, m] = ident.congruence(left, shuffled @ ident.align(shuffled, left))
         sides = [_abilities(data, dims, half, reference, options) for half in _both(item_sides[s])]
         for k in present:
             agreed = weighted_correlation(sides[0][:, k], sides[1][:, k])
@@ -260,7 +267,7 @@ def _congruences(
                 r[s, k] = agreed
                 z = [(side[:, k] - side[:, k].mean()) / side[:, k].std() for side in sides]
                 products[s, :, k] = np.bincount(cluster, weights=z[0] * z[1]) / models
-    return phi, r, floor, products
+    return phi, r, permuted, products
 
 
 def _both(half: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -387,13 +394,15 @@ def run(
     if why_not is not None:
         _log.warning("stability: %s", why_not)
         splits_table, null_table = (pd.DataFrame(columns=columns) for columns in (_SPLITS, _NULL))
-        return Stability(dims, splits_table, np.zeros((0, dims)), null_table, 0, why_not, seed, data.hash)
+        nothing = np.zeros((0, dims))
+        return Stability(dims, splits_table, nothing, nothing, null_table, 0, why_not, seed, data.hash)
     options: dict[str, Any] = {"sweeps": sweeps, "tolerance": tolerance}
     key = fingerprint(
         __name__, data=data.hash, consensus=consensus.a, null_splits=null_splits, seed=seed, **options
     )
     tables, nulls = [], []
     products = np.zeros((int(clusters(data.lineage).max()) + 1, dims))
+    permuted = np.zeros((_SHUFFLES, dims))
     fitted = dims
     halves = None
     with Checkpoint(checkpoint, key) as kept:
@@ -402,18 +411,21 @@ def run(
                 whole = _fit(data, fitted, options)
                 reference = onto(whole, consensus.a if fitted == dims else whole.a)[1]
                 halves = _observed(data, fitted, reference, splits, seed, options, kept)
-            of_k, products[:, k - 1] = halves.of(k)
+            of_k = halves.table(k)
+            permuted[:, k - 1] = halves.permuted[..., k - 1].mean(0)
+            products[:, k - 1] = halves.products[..., k - 1].mean(0)
             least = of_k[["congruence", "ability_r"]].mean().to_numpy()
             null = _null(data, fitted, k, least, replicates, null_splits, seed, options, kept)
             tables.append(of_k)
             nulls.append(null)
-            entry = _entry(k, of_k, null, products[:, k - 1], replicates, seed)
+            entry = _entry(k, of_k, null, permuted[:, k - 1], products[:, k - 1], replicates, seed)
             if k == fitted > 1 and entry["passes"] is False:
                 _log.info("dimension %d does not come back: those before it are fitted without it", k)
                 fitted, halves = k - 1, None
     return Stability(
         dims=dims,
         splits=pd.concat(tables).sort_values(["split", "dimension"], ignore_index=True),
+        permuted=permuted,
         products=products,
         null=pd.concat(nulls[::-1], ignore_index=True),
         replicates=replicates,
@@ -434,13 +446,11 @@ class _Halves:
     permuted: Floats
     products: Floats
 
-    def of(self, dimension: int) -> tuple[pd.DataFrame, Floats]:
-        """Return one dimension's rows of the table of splits and its lineages' mean shares, shape (lineages,)."""
-        k = dimension - 1
-        columns = (self.congruence[:, k], self.ability_r[:, k], self.permuted[:, k])
+    def table(self, dimension: int) -> pd.DataFrame:
+        """Return one dimension's rows of the table of splits."""
+        columns = (self.congruence[:, dimension - 1], self.ability_r[:, dimension - 1])
         places = np.arange(len(self.congruence))
-        rows = dict(zip(_SPLITS, (places, dimension, self.dims, *columns), strict=True))
-        return pd.DataFrame(rows), self.products[:, :, k].mean(0)
+        return pd.DataFrame(dict(zip(_SPLITS, (places, dimension, self.dims, *columns), strict=True)))
 
 
 def _observed(
@@ -455,13 +465,14 @@ def _observed(
     """Compare the halves of the data, some splits at a time, each line of the checkpoint."""
     rounds = -(-splits // _CHUNK)
     model_halves, item_sides = _sides(data, rounds * _CHUNK, seed)
+    rng = generator(seed, "permutation floor")
+    shuffles = [rng.permutation(len(data.items)) for _ in range(_SHUFFLES)]
     found: list[tuple[Floats, ...]] = []
     for r in progress(range(rounds), rounds, f"splits into halves ({dims} dimension{'s' * (dims > 1)})"):
         at = slice(r * _CHUNK, (r + 1) * _CHUNK)
         parts = kept.get(f"splits/{dims}/{r}")
         if parts is None:
-            rng = generator(seed, f"permutation floor/{r}")
-            some = _congruences(data, dims, model_halves[at], item_sides[at], reference, rng, options)
+            some = _congruences(data, dims, model_halves[at], item_sides[at], reference, shuffles, options)
             parts = [part.tolist() for part in some]
             kept.put(f"splits/{dims}/{r}", parts)
         found.extend(zip(*(np.asarray(part) for part in parts), strict=True))
@@ -523,7 +534,7 @@ def _null_replicate(
         return [[0.0] * splits, [0.0] * splits]
     own = int(generator(seed, f"stability null splits/{k}/{replicate}").integers(2**31))
     reference = np.where(present, whole.a, 0.0)
-    phi, r, _, _ = _congruences(made, dims, *_sides(data, splits, own), reference, None, options)
+    phi, r, _, _ = _congruences(made, dims, *_sides(data, splits, own), reference, (), options)
     return [phi[:, k - 1].tolist(), r[:, k - 1].tolist()]
 
 
@@ -542,8 +553,8 @@ def write(result: Stability, json_path: str | Path, splits_path: str | Path, nul
             "dims say how many dimensions they had",
             "replicates": result.replicates,
             "p_needed": result.p_needed,
-            "rule": "p_congruence and p_ability_r at most p_needed, p_lineages at most .01, congruence_mean above "
-            f"permutation_q99, absent (the share of splits in which a half lacks the dimension) at most {MOST_ABSENT}",
+            "rule": "p_congruence and p_ability_r at most p_needed, p_permutation and p_lineages at most .01, absent (the share "
+            f"of splits in which a half lacks the dimension) at most {MOST_ABSENT}",
             "seed": result.seed,
             "why_not": result.why_not,
             "provenance": provenance.record(data_hash=result.data_hash),

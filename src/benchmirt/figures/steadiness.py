@@ -108,12 +108,13 @@ def answer(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     shown = [entry.get("p_congruence"), entry.get("p_ability_r")]
     hidden = ""
     if all(words.is_number(p) and float(p) <= P_NEEDED for p in shown if p is not None):
-        chance = entry.get("p_lineages")
-        hidden = (
-            f" (lineages {words.probability(chance)})"
-            if words.is_number(chance) and float(chance or 0) > P_NEEDED
-            else ""
-        )
+        beside = {"lineages": entry.get("p_lineages"), "shuffled items": entry.get("p_permutation")}
+        failing = [
+            f"{what} {words.probability(p)}"
+            for what, p in beside.items()
+            if words.is_number(p) and float(p or 0) > P_NEEDED
+        ]
+        hidden = f" ({', '.join(failing)})" if failing else ""
     return f"{words.verdict('not reproduced').symbol} does not come back{without}{hidden}"
 
 
