@@ -191,8 +191,8 @@ def _stability(world: World) -> dict[str, Any]:
                 "null_ability_r": {"mean": 0.4, "q95": 0.6, "q99": 0.7},
                 "p_congruence": p,
                 "p_ability_r": p,
-                "permutation_floor": 0.3,
-                "p_permutation": 0.01,
+                "scrambled_congruence": 0.3,
+                "p_scrambled": 0.01,
                 "passes": passes,
             }
         )

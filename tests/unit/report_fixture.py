@@ -892,8 +892,8 @@ def write_results(
                 "null_ability_r": {"mean": 0.2, "q95": 0.28, "q99": 0.31},
                 "p_congruence": 0.41 if fails else 0.0099,
                 "p_ability_r": 0.52 if fails else 0.0099,
-                "permutation_floor": 0.22,
-                "p_permutation": 0.01,
+                "scrambled_congruence": 0.22,
+                "p_scrambled": 0.01,
                 "passes": not fails,
             }
         )

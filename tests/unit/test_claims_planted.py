@@ -422,7 +422,10 @@ def test_families_leave_out_what_did_not_converge(tmp_path: Path) -> None:
             "its abilities come back no better than in data simulated without it (p = .20)",
         ),
         ({"p_lineages": 0.04}, "it does not hold over lineages (p = .04)"),
-        ({"p_permutation": 0.5}, "its loadings agree over halves no more than shuffled ones do (p = .50)"),
+        (
+            {"p_scrambled": 0.5},
+            "its loadings agree over halves no more than those of scrambled items do (p = .50)",
+        ),
         ({"absent": 0.1}, "a half lacks it in 10% of the splits"),
         ({}, "it does not come back in halves of the models and items"),
     ],

@@ -512,8 +512,8 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
             "✗ does not come back (lineages p = .030)",
         ),
         (
-            {"passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099, "p_permutation": 0.2},
-            "✗ does not come back (shuffled items p = .20)",
+            {"passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099, "p_scrambled": 0.2},
+            "✗ does not come back (scrambled items p = .20)",
         ),
     ],
 )

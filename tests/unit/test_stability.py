@@ -49,7 +49,7 @@ def test_two_planted_dimensions_are_stable() -> None:
         assert entry["ability_r_mean"] > 0.8
         assert entry["p_congruence"] == entry["p_ability_r"] == pytest.approx(0.05)
         assert entry["congruence_low"] <= entry["congruence_mean"] <= entry["congruence_high"]
-        assert entry["permutation_floor"] < entry["congruence_mean"]
+        assert entry["scrambled_congruence"] < entry["congruence_mean"]
 
 
 @pytest.mark.slow
@@ -61,6 +61,19 @@ def test_one_dimension_has_no_stable_second(seed: int) -> None:
     assert second["passes"] is False
     assert second["dims"] == 2
     assert max(second["p_congruence"], second["p_ability_r"]) > 0.05
+
+
+@pytest.mark.slow
+def test_items_that_all_discriminate_alike_have_a_stable_dimension() -> None:
+    """Shuffling the items of a Rasch model changes nothing, and yet its dimension is there."""
+    rng = np.random.default_rng(5)
+    theta, d = rng.standard_normal((48, 1)), rng.normal(0.0, 1.0, 160)
+    responses = (rng.random((48, 160)) < 1 / (1 + np.exp(-(theta + d)))).astype(np.int8)
+    data = matrix.from_arrays(responses, lineage=np.arange(48) % 16)
+    first, second = summary(data)
+    assert first["passes"] is True
+    assert first["ability_r_mean"] > 0.8
+    assert second["passes"] is False
 
 
 @pytest.mark.slow
@@ -195,7 +208,7 @@ def test_a_solution_with_one_dimension_does_not_turn_into_two() -> None:
 
 
 def made(
-    congruence: list[float], null: list[float], *, permuted: float = 0.0, replicates: int = 100
+    congruence: list[float], null: list[float], *, scrambled: float = 0.0, replicates: int = 100
 ) -> Stability:
     return Stability(
         dims=1,
@@ -208,7 +221,7 @@ def made(
                 "ability_r": congruence,
             }
         ),
-        permuted=np.full((99, 1), permuted),
+        scrambled=np.full((99, 1), scrambled),
         products=np.full((20, 1), float(np.mean(congruence)) / 20),
         null=pd.DataFrame(
             {"replicate": range(len(null)), "split": 0, "dimension": 1, "congruence": null, "ability_r": null}
@@ -237,10 +250,10 @@ def test_a_null_that_stopped_early_gives_ten_over_its_number() -> None:
     assert entry["passes"] is False
 
 
-def test_agreement_below_the_permutation_floor_does_not_pass() -> None:
-    """Where the null shrinks the dimension to nothing, any agreement beats it; shuffled items must be beaten too."""
-    assert made([0.3], [0.0] * 100, permuted=0.4).summary()[0]["passes"] is False
-    assert made([0.3], [0.0] * 100, permuted=0.2).summary()[0]["passes"] is True
+def test_agreement_no_better_than_of_scrambled_items_does_not_pass() -> None:
+    """Where the null shrinks the dimension to nothing, any agreement beats it; scrambled items must be beaten too."""
+    assert made([0.3], [0.0] * 100, scrambled=0.4).summary()[0]["passes"] is False
+    assert made([0.3], [0.0] * 100, scrambled=0.2).summary()[0]["passes"] is True
     one_lineage = replace(made([0.3], [0.0] * 100), products=np.array([[0.3]] + [[0.0]] * 19))
     assert one_lineage.summary()[0]["p_lineages"] > 0.3
     assert one_lineage.summary()[0]["passes"] is False
@@ -275,10 +288,10 @@ def test_a_lone_general_dimension_is_the_large_one() -> None:
 
 
 def test_the_mean_over_splits_is_compared_with_means_over_splits() -> None:
-    """Splits differ by far more than shuffles do: what the best single split reaches by chance is no floor for a mean."""
+    """Splits differ by far more than shuffles do: what the best single split reaches by chance says nothing of a mean."""
     rng = np.random.default_rng(0)
     wide = np.clip(rng.normal(0.5, 0.1, 50), 0, 1)
     result = made(wide.tolist(), [0.1] * 100)
-    just_below = replace(result, permuted=np.full((99, 1), wide.mean() - 0.01))
-    assert just_below.summary()[0]["p_permutation"] == pytest.approx(0.01)
+    just_below = replace(result, scrambled=np.full((99, 1), wide.mean() - 0.01))
+    assert just_below.summary()[0]["p_scrambled"] == pytest.approx(0.01)
     assert just_below.summary()[0]["passes"] is True

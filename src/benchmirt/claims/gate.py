@@ -58,7 +58,7 @@ def failings(entry: Mapping[str, Any], needed: float) -> str:
             told.append(f"its {what} back no better than in data simulated without it (p = {number(p)})")
     for key, what in (
         ("p_lineages", "it does not hold over lineages"),
-        ("p_permutation", "its loadings agree over halves no more than shuffled ones do"),
+        ("p_scrambled", "its loadings agree over halves no more than those of scrambled items do"),
     ):
         p = entry.get(key)
         if p is not None and p > P_NEEDED:

@@ -94,7 +94,7 @@ def _part(part: Part, results: Results) -> PartResult:
             "null": {
                 "congruence": entry.get("null_congruence"),
                 "ability_r": entry.get("null_ability_r"),
-                "permutation_floor": entry.get("permutation_floor"),
+                "scrambled_congruence": entry.get("scrambled_congruence"),
             },
             **tails,
         },

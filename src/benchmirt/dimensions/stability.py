@@ -16,8 +16,10 @@ The prior shrinks a dimension that the data do not need towards nothing, in null
 which a typical item discriminates less than .05 logits per standard deviation counts as absent and agrees with nothing:
 0. Where it is absent from all the data already, halves are not looked at. Since any small agreement is more than that,
 two tests that need no model stand beside the null: the mean congruence that is left when the items of one half are
-shuffled, in all splits alike, and for the abilities the distribution under random signs of the lineages. A dimension passes
-if all four p are at most .01 and it is absent from one half or both in at most one split of forty: what comes and goes with
+scrambled, in all splits alike, and for the abilities the distribution under random signs of the lineages. Scrambled means
+shuffled, since what the first dimension leaks into another one has one sign and agrees by that alone; the loadings of the
+first dimension itself may all be alike, as in a Rasch model, and get random signs instead. A dimension passes if all four p
+are at most .01 and it is absent from one half or both in at most one split of forty: what comes and goes with
 the models that are drawn is not stable, however well it agrees with itself where it is found.
 
 Null replicates end early once ten of them agree at least as well as the data in either number: p is then ten over
@@ -67,7 +69,7 @@ P_NEEDED = 0.01
 _LEAST_MODELS_PER_HALF = 4  # beyond the number of dimensions
 _LEAST_ITEMS_PER_HALF = 10
 _ENOUGH = 10  # null replicates that agree at least as well as the data: no more are needed
-_SHUFFLES = 99
+_SCRAMBLES = 99
 _SIGNS = 9999
 _CHUNK = 5  # splits per line of the checkpoint
 _ROOM = 0.55  # share of models or items that a half is given room for
@@ -91,8 +93,8 @@ class Stability:
     splits
         One row per split and dimension: split, dimension, dims (of the fits on which the dimension is judged), congruence,
         ability_r.
-    permuted
-        Mean congruence over splits after shuffling the items of one half, shape (shuffles, dims).
+    scrambled
+        Mean congruence over splits after scrambling the items of one half, shape (times, dims).
     products
         Mean over splits of each lineage's share in the ability correlation, shape (lineages, dims); they sum to the
         mean ability correlation.
@@ -112,7 +114,7 @@ class Stability:
 
     dims: int
     splits: pd.DataFrame
-    permuted: Floats
+    scrambled: Floats
     products: Floats
     null: pd.DataFrame
     replicates: int
@@ -133,7 +135,7 @@ class Stability:
                 int(str(k)),
                 rows,
                 self.null[self.null["dimension"] == k],
-                self.permuted[:, int(str(k)) - 1],
+                self.scrambled[:, int(str(k)) - 1],
                 self.products[:, int(str(k)) - 1],
                 self.replicates,
                 self.seed,
@@ -150,7 +152,7 @@ def _entry(
     dimension: int,
     rows: pd.DataFrame,
     null: pd.DataFrame,
-    permuted: Floats,
+    scrambled: Floats,
     products: Floats,
     replicates: int,
     seed: int,
@@ -159,14 +161,14 @@ def _entry(
     entry: dict[str, Any] = {
         "dimension": dimension,
         "dims": int(rows["dims"].iloc[0]),
-        "permutation_floor": float(permuted.mean()),
-        "p_permutation": monte_carlo_p(float(rows["congruence"].mean()), permuted),
+        "scrambled_congruence": float(scrambled.mean()),
+        "p_scrambled": monte_carlo_p(float(rows["congruence"].mean()), scrambled),
         "p_lineages": _sign_p(products, seed),
         "replicates": int(null["replicate"].nunique()),
         "absent": float((rows["congruence"] == 0).mean()),
     }
     passes = bool(
-        max(entry["p_permutation"], entry["p_lineages"]) <= P_NEEDED and entry["absent"] <= MOST_ABSENT
+        max(entry["p_scrambled"], entry["p_lineages"]) <= P_NEEDED and entry["absent"] <= MOST_ABSENT
     )
     for name in ("congruence", "ability_r"):
         observed = float(rows[name].mean())
@@ -192,6 +194,26 @@ def _sign_p(products: Floats, seed: int) -> float:
     """Share of random signs of the lineages under which their products sum to at least as much as they do."""
     signs = generator(seed, "signs of the lineages").choice([-1.0, 1.0], size=(_SIGNS, products.size))
     return monte_carlo_p(float(products.sum()), signs @ products + 1e-12 * np.abs(products).sum())
+
+
+@dataclass(frozen=True)
+class _Scramble:
+    """What becomes of the items of one half: an order and signs, each of shape (items,)."""
+
+    order: NDArray[np.intp]
+    signs: Floats
+
+    @classmethod
+    def draw(cls, items: int, number: int, seed: int) -> _Scramble:
+        rng = generator(seed, f"scrambled items/{number}")
+        return cls(rng.permutation(items), rng.choice([-1.0, 1.0], size=items))
+
+    def congruence(self, left: Floats, right: Floats) -> Floats:
+        """Congruence of loadings with the scrambled ones, the first dimension's by signs and the others' by order."""
+        shuffled = right[self.order]
+        found = ident.congruence(left, shuffled @ ident.align(shuffled, left))
+        found[0] = abs(ident.congruence(left[:, :1], right[:, :1] * self.signs[:, None])[0])
+        return found
 
 
 def untestable(data: ResponseData, dims: int) -> str | None:
@@ -226,7 +248,7 @@ def _congruences(
     model_halves: NDArray[np.bool_],
     item_sides: NDArray[np.bool_],
     reference: Floats,
-    shuffles: Sequence[NDArray[np.intp]],
+    scrambles: Sequence[_Scramble],
     options: dict[str, Any],
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Fit both halves of every split and compare them dimension by dimension.
@@ -240,26 +262,25 @@ def _congruences(
     reference
         Loadings of all the data that say which dimension is which, (items, dims); 0 for a dimension that is absent, which
         agrees with nothing.
-    shuffles
-        Orders of the items of the second halves for the permutation test.
+    scrambles
+        Of the items of the second halves.
 
     Returns
     -------
-    Congruences and ability correlations, each of shape (splits, dims), permuted congruences, shape (splits, shuffles, dims),
+    Congruences and ability correlations, each of shape (splits, dims), those of scrambled items, shape (splits, scrambles, dims),
     and the lineages' shares in the ability correlations, shape (splits, lineages, dims).
     """
     models, splits = len(data.models), len(model_halves)
     present = np.flatnonzero((reference**2).sum(0) > 0)
     phi, r = np.zeros((splits, dims)), np.zeros((splits, dims))
-    permuted = np.zeros((splits, len(shuffles), dims))
+    scrambled = np.zeros((splits, len(scrambles), dims))
     cluster = clusters(data.lineage)
     products = np.zeros((splits, int(cluster.max()) + 1, dims))
     for s in range(splits):
         left, right = (_loadings(data, dims, half, reference, options) for half in _both(model_halves[s]))
         phi[s, present] = ident.congruence(left, right)[present]
-        for m, order in enumerate(shuffles):
-            shuffled = right[order]
-            permuted[s, m] = ident.congruence(left, shuffled @ ident.align(shuffled, left))
+        for m, scramble in enumerate(scrambles):
+            scrambled[s, m] = scramble.congruence(left, right)
         sides = [_abilities(data, dims, half, reference, options) for half in _both(item_sides[s])]
         for k in present:
             agreed = weighted_correlation(sides[0][:, k], sides[1][:, k])
@@ -267,7 +288,7 @@ def _congruences(
                 r[s, k] = agreed
                 z = [(side[:, k] - side[:, k].mean()) / side[:, k].std() for side in sides]
                 products[s, :, k] = np.bincount(cluster, weights=z[0] * z[1]) / models
-    return phi, r, permuted, products
+    return phi, r, scrambled, products
 
 
 def _both(half: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -402,7 +423,7 @@ def run(
     )
     tables, nulls = [], []
     products = np.zeros((int(clusters(data.lineage).max()) + 1, dims))
-    permuted = np.zeros((_SHUFFLES, dims))
+    scrambled = np.zeros((_SCRAMBLES, dims))
     fitted = dims
     halves = None
     with Checkpoint(checkpoint, key) as kept:
@@ -412,20 +433,20 @@ def run(
                 reference = onto(whole, consensus.a if fitted == dims else whole.a)[1]
                 halves = _observed(data, fitted, reference, splits, seed, options, kept)
             of_k = halves.table(k)
-            permuted[:, k - 1] = halves.permuted[..., k - 1].mean(0)
+            scrambled[:, k - 1] = halves.scrambled[..., k - 1].mean(0)
             products[:, k - 1] = halves.products[..., k - 1].mean(0)
             least = of_k[["congruence", "ability_r"]].mean().to_numpy()
             null = _null(data, fitted, k, least, replicates, null_splits, seed, options, kept)
             tables.append(of_k)
             nulls.append(null)
-            entry = _entry(k, of_k, null, permuted[:, k - 1], products[:, k - 1], replicates, seed)
+            entry = _entry(k, of_k, null, scrambled[:, k - 1], products[:, k - 1], replicates, seed)
             if k == fitted > 1 and entry["passes"] is False:
                 _log.info("dimension %d does not come back: those before it are fitted without it", k)
                 fitted, halves = k - 1, None
     return Stability(
         dims=dims,
         splits=pd.concat(tables).sort_values(["split", "dimension"], ignore_index=True),
-        permuted=permuted,
+        scrambled=scrambled,
         products=products,
         null=pd.concat(nulls[::-1], ignore_index=True),
         replicates=replicates,
@@ -443,7 +464,7 @@ class _Halves:
     dims: int
     congruence: Floats
     ability_r: Floats
-    permuted: Floats
+    scrambled: Floats
     products: Floats
 
     def table(self, dimension: int) -> pd.DataFrame:
@@ -465,14 +486,13 @@ def _observed(
     """Compare the halves of the data, some splits at a time, each line of the checkpoint."""
     rounds = -(-splits // _CHUNK)
     model_halves, item_sides = _sides(data, rounds * _CHUNK, seed)
-    rng = generator(seed, "permutation floor")
-    shuffles = [rng.permutation(len(data.items)) for _ in range(_SHUFFLES)]
+    scrambles = [_Scramble.draw(len(data.items), m, seed) for m in range(_SCRAMBLES)]
     found: list[tuple[Floats, ...]] = []
     for r in progress(range(rounds), rounds, f"splits into halves ({dims} dimension{'s' * (dims > 1)})"):
         at = slice(r * _CHUNK, (r + 1) * _CHUNK)
         parts = kept.get(f"splits/{dims}/{r}")
         if parts is None:
-            some = _congruences(data, dims, model_halves[at], item_sides[at], reference, shuffles, options)
+            some = _congruences(data, dims, model_halves[at], item_sides[at], reference, scrambles, options)
             parts = [part.tolist() for part in some]
             kept.put(f"splits/{dims}/{r}", parts)
         found.extend(zip(*(np.asarray(part) for part in parts), strict=True))
@@ -553,7 +573,7 @@ def write(result: Stability, json_path: str | Path, splits_path: str | Path, nul
             "dims say how many dimensions they had",
             "replicates": result.replicates,
             "p_needed": result.p_needed,
-            "rule": "p_congruence and p_ability_r at most p_needed, p_permutation and p_lineages at most .01, absent (the share "
+            "rule": "p_congruence and p_ability_r at most p_needed, p_scrambled and p_lineages at most .01, absent (the share "
             f"of splits in which a half lacks the dimension) at most {MOST_ABSENT}",
             "seed": result.seed,
             "why_not": result.why_not,

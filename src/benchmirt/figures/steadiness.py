@@ -108,7 +108,7 @@ def answer(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     shown = [entry.get("p_congruence"), entry.get("p_ability_r")]
     hidden = ""
     if all(words.is_number(p) and float(p) <= P_NEEDED for p in shown if p is not None):
-        beside = {"lineages": entry.get("p_lineages"), "shuffled items": entry.get("p_permutation")}
+        beside = {"lineages": entry.get("p_lineages"), "scrambled items": entry.get("p_scrambled")}
         failing = [
             f"{what} {words.probability(p)}"
             for what, p in beside.items()

@@ -649,7 +649,7 @@ def stability(found: Findings) -> list[dict[str, str]]:
                     "p": words.probability(
                         entry.get("p_congruence" if measure == "congruence" else "p_ability_r")
                     ),
-                    "floor": words.number(entry.get("permutation_floor"))
+                    "scrambled": words.number(entry.get("scrambled_congruence"))
                     if measure == "congruence"
                     else words.NOTHING,
                     "lineages": words.probability(entry["p_lineages"])
