@@ -491,6 +491,10 @@ def congruence(a: ArrayLike, b: ArrayLike) -> Floats:
     return np.asarray(np.where(size > 0, (left * right).sum(0) / np.where(size > 0, size, 1.0), 0.0))
 
 
+SAME_ABILITY = 0.85
+"""Least congruence (fair, by the usual reading) of one ability's loadings in two fits that it may be called the same in."""
+
+
 def pairing(gain: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Pair rows and columns, each at most once, so that the sum of their entries is greatest.
 

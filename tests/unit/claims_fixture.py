@@ -377,13 +377,12 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
             continue
         units = list(dict.fromkeys(items["benchmark"]))
         left_out = np.stack([(theta @ turn + jitter.normal(0, world.noise, (N, 2))) @ T for _ in units])
-        loadings = np.stack([noisy + jitter.normal(0, world.noise, noisy.shape) for _ in units])
         _nc(
             folder / "dimensions" / "leave_one_out.nc",
             xr.Dataset(
                 {
                     "theta": (("benchmark", "model", "ability"), left_out),
-                    "a": (("benchmark", "item", "dimension"), loadings),
+                    "congruence": (("benchmark", "ability"), np.full((len(units), 2), 0.97)),
                 },
                 coords={
                     "benchmark": units,

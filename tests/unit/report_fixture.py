@@ -802,7 +802,11 @@ def write_results(
         ]
     )
     xr.Dataset(
-        {"theta": (("benchmark", "model", "ability"), left), "r": (("benchmark", "ability"), r)},
+        {
+            "theta": (("benchmark", "model", "ability"), left),
+            "r": (("benchmark", "ability"), r),
+            "congruence": (("benchmark", "ability"), np.full_like(r, 0.98)),
+        },
         coords={"benchmark": names, "model": model_names, "ability": np.arange(1, dims + 1)},
     ).to_netcdf(dimensions / "leave_one_out.nc", engine="h5netcdf")
     shared = rng.normal(size=(replicates, 1, dims, dims)) * 0.09

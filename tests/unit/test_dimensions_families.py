@@ -172,13 +172,37 @@ def test_noise_gets_no_name():
 def test_an_ability_that_all_categories_follow_alike_is_named_after_none(other, name):
     noise = np.random.default_rng(0).normal(0.0, 0.01, (2, 201, 1))
     strength = np.array([other, 0.9])[:, None, None] + noise
-    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, alone=False)
+    nothing = {"reasoning": [], "safety": []}
+    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, nothing)
     assert found == name
     assert ("a name needs a lead" in why) == (name is None)
-    # that the category has one benchmark only is told as the likely reason; it takes no name away
-    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, alone=True)
+    # benchmarks without which the ability is another one are told as the likely reason; they take no name away
+    found, why = labels._verdict(0, 1, ("reasoning", "safety"), strength, 0.95, nothing | {"safety": ["bbq"]})
     assert found == name
-    assert ("safety has a single benchmark" in why) == (name is None)
+    assert ("without bbq it is another ability" in why) == (name is None)
+
+
+def test_an_ability_that_rests_on_one_benchmark_is_compared_with_nothing():
+    """Only `refusal` follows the second ability: what takes its place without refusal says nothing about refusal."""
+    rng = np.random.default_rng(7)
+    names = np.repeat(["logic_a", "logic_b", "honest", "refusal"], 50)
+    a = np.where((names == "refusal")[:, None], [0.0, 1.5], [1.5, 0.0])
+    theta = rng.standard_normal((60, 2))
+    chance = 1 / (1 + np.exp(-(theta @ a.T + rng.normal(0.0, 1.0, 200))))
+    data = matrix.from_arrays(
+        (rng.random(chance.shape) < chance).astype(np.int8), lineage=np.arange(60) % 20, benchmark=names
+    )
+    category = np.where(np.isin(names, ["honest", "refusal"]), "safety", "reasoning")
+    data = dataclasses.replace(data, item_table=data.item_table.assign(category=category))
+    fitted = consensus.build([inference.fit(data, engine="em", dims=2, seed=0)], fit="corrected")
+    left_out = families.leave_one_out(data, fitted)
+    second = int(np.abs(np.corrcoef(fitted.ability_theta.T, theta[:, 1])[:2, 2]).argmax())
+    expected = np.ones((4, 2), bool)
+    expected[left_out.units.index("refusal"), second] = False
+    np.testing.assert_array_equal(left_out.comparable, expected)
+    found = labels.build(data, fitted, left_out, replicates=200)
+    assert found.dimensions[second]["name"] is None
+    assert "without refusal it is another ability" in str(found.dimensions[second]["why"])
 
 
 def test_labels_survive_the_disk(tmp_path, named):
@@ -262,6 +286,7 @@ def test_ability_intervals_hold_the_mix_of_benchmarks(data, solution):
             units[:count],
             np.stack(refits[:count]),
             np.zeros((count, 1, 2), np.float32),
+            np.ones((count, 2)),
             np.ones(count, bool),
             solution.models,
             solution.items,

@@ -33,9 +33,10 @@ from benchmirt.claims.intervals import LEVEL, degrees_of_freedom, student_factor
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import ITEM_COLUMNS, TABULAR, Claim, Figure, Part, Selection
 from benchmirt.claims.verdict import Bounds, Region, absolute, absolute_difference, number
+from benchmirt.identification import SAME_ABILITY
 from benchmirt.resampling import combine_se, generator
 
-__all__ = ["METHODS", "Sample", "correlations", "evaluate", "tucker"]
+__all__ = ["METHODS", "Sample", "correlations", "evaluate"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -48,8 +49,6 @@ METHODS = {
 }
 DRAWS = 20_000
 MIN_REFITS = 20
-SAME_ABILITY = 0.85
-"""Congruence (fair, by the usual reading) below which an ability is not the same without the benchmark."""
 
 
 def correlations(x: Floats, y: Floats, weights: Floats) -> Floats:
@@ -73,12 +72,6 @@ def correlations(x: Floats, y: Floats, weights: Floats) -> Floats:
         flat = (var_x <= 1e-24 * total) | (var_y <= 1e-24 * total)
         r = (weights * dx * dy).sum(axis=-1) / np.sqrt(var_x * var_y)
     return np.where(flat | (total == 0), np.nan, np.clip(r, -1.0, 1.0))
-
-
-def tucker(a: Floats, b: Floats) -> float:
-    """Return Tucker's congruence of two loading vectors (0 if one is all zero)."""
-    size = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / size if size > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -174,18 +167,10 @@ class _Abilities:
         return ability.sign * np.einsum("rnk,rk->rn", self.refits, axes)
 
     def _same(self, ability: Ability) -> None:
-        left_out, fit = self.results.leave_one_out, self.fit
-        items = self.results.items()
-        rest = items["kept"].to_numpy(dtype=bool) & (items[left_out.unit].astype(str) != self.name).to_numpy()
-        names = items.loc[rest, "question_id"]
-        # display loadings, a inv(T)', of the items that both have
-        turn = np.linalg.inv(fit.T).T[:, ability.index]
-        with_it = fit.a[order_of(fit.items, names)] @ turn
-        without = left_out.a[self.at][order_of(left_out.items, names)] @ turn
-        phi = tucker(with_it, without)
+        phi = float(self.results.leave_one_out.congruence[self.at, ability.index])
         if not phi >= SAME_ABILITY:
             raise Unavailable(
-                f"without {self.name} the ability {ability.name} is another one (congruence {number(phi)}), so "
+                f"without {self.name} {ability.name} is another ability (congruence {number(phi)}), so "
                 f"that nothing independent of {self.name} is left to compare it with"
             )
 

@@ -133,8 +133,8 @@ class LeaveOneOut:
         Item column whose values are left out in turn.
     theta
         Abilities, shape (units, N, K), aligned to the consensus.
-    a
-        Discriminations in the canonical frame, shape (units, J, K).
+    congruence
+        Of the other items' display discriminations with those of the consensus, shape (units, K).
     usable
         Whether the fit can be used, shape (units,).
     """
@@ -142,9 +142,8 @@ class LeaveOneOut:
     unit: str
     units: pd.Index
     models: pd.Index
-    items: pd.Index
     theta: Floats
-    a: Floats
+    congruence: Floats
     usable: Mask
 
 
@@ -433,9 +432,8 @@ class Results:
             unit=str(data.attrs.get("unit", "benchmark")),
             units=_names(data, "benchmark"),
             models=_names(data, "model"),
-            items=_names(data, "item"),
             theta=_array(data, "theta", "benchmark", "model", "ability"),
-            a=_array(data, "a", "benchmark", "item", "dimension"),
+            congruence=_array(data, "congruence", "benchmark", "ability"),
             usable=self._usable(data, "benchmark"),
         )
 

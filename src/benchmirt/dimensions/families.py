@@ -58,6 +58,8 @@ class LeaveOneOut:
         Display abilities estimated without the unit, shape (U, models, abilities).
     a
         Discriminations in the consensus' canonical frame, those of the left-out items included, shape (U, items, dims).
+    congruence
+        Of the other items' display discriminations with those of the consensus, shape (U, abilities).
     converged
         Shape (U,).
     models, items, data_hash
@@ -68,6 +70,7 @@ class LeaveOneOut:
     units: tuple[str, ...]
     theta: Floats
     a: NDArray[np.float32]
+    congruence: Floats
     converged: NDArray[np.bool_]
     models: tuple[str, ...]
     items: tuple[str, ...]
@@ -76,6 +79,14 @@ class LeaveOneOut:
     def without(self, unit: str) -> Floats:
         """Display abilities (models, abilities) estimated without one unit."""
         return self.theta[self.units.index(unit)]
+
+    @property
+    def comparable(self) -> NDArray[np.bool_]:
+        """Whether an ability is the same without the unit, shape (U, abilities).
+
+        Where it rests on the unit, what takes its place without it says nothing about the unit.
+        """
+        return self.congruence >= ident.SAME_ABILITY
 
 
 @dataclass(frozen=True)
@@ -154,6 +165,7 @@ def leave_one_out(
             units,
             empty,
             consensus.a[None].astype(np.float32),
+            np.zeros((1, consensus.dims)),
             np.zeros(1, bool),
             data.models,
             data.items,
@@ -161,7 +173,8 @@ def leave_one_out(
         )
     kept = np.stack([labels != unit for unit in units])
     start = consensus.as_record()
-    theta, a, converged = [], [], []
+    theta, a, congruence, converged = [], [], [], []
+    turn = np.linalg.inv(consensus.T).T
     for index in progress(range(len(units)), total=len(units), what=f"fits with one {kind} left out"):
         batch = em.fit_many(
             data,
@@ -176,9 +189,19 @@ def leave_one_out(
         rotation = ident.align(batch.a[0], consensus.a, kept[index].astype(np.float64))
         theta.append(batch.theta[0] @ rotation @ consensus.T)
         a.append((batch.a[0] @ rotation).astype(np.float32))
+        others = kept[index]
+        congruence.append(ident.congruence(a[-1][others] @ turn, consensus.a[others] @ turn))
         converged.append(bool(batch.converged[0]))
     return LeaveOneOut(
-        kind, units, np.stack(theta), np.stack(a), np.array(converged), data.models, data.items, data.hash
+        kind,
+        units,
+        np.stack(theta),
+        np.stack(a),
+        np.stack(congruence),
+        np.array(converged),
+        data.models,
+        data.items,
+        data.hash,
     )
 
 
@@ -299,6 +322,7 @@ def write_leave_one_out(family: LeaveOneOut, path: str | Path) -> None:
         {
             "theta": (("benchmark", "model", "ability"), family.theta),
             "a": (("benchmark", "item", "dimension"), family.a),
+            "congruence": (("benchmark", "ability"), family.congruence),
             "converged": (("benchmark",), family.converged.astype(np.int8)),
         },
         {
@@ -320,6 +344,7 @@ def read_leave_one_out(path: str | Path) -> LeaveOneOut:
         units=_names(data, "benchmark"),
         theta=data["theta"].to_numpy(),
         a=data["a"].to_numpy(),
+        congruence=data["congruence"].to_numpy(),
         converged=data["converged"].to_numpy().astype(bool),
         models=_names(data, "model"),
         items=_names(data, "item"),

@@ -142,6 +142,7 @@ def build(
     if len(units) > 1:
         for index, unit in enumerate(units):
             r[index] = _correlations(leave_one_out.without(unit), means[index], weights)
+            r[index][:, ~leave_one_out.comparable[index]] = np.nan
     strength = np.full((len(categories), 1 + replicates, abilities), np.nan)
     signed = np.zeros((len(categories), abilities))
     for index, category in enumerate(categories):
@@ -149,9 +150,18 @@ def build(
         if np.isfinite(rows[:, 0]).any():
             strength[index] = _mean(np.abs(rows))
             signed[index] = np.nan_to_num(_mean(rows)[0])
-    owners = list(category_of.values())
-    lone = [kind != "category" and owners.count(category) == 1 for category in categories]
-    return Labels(categories, _entries(categories, strength, signed, why_not, level, lone), why_not)
+    rests = [
+        {
+            category: [
+                unit
+                for unit, same in zip(units, leave_one_out.comparable[:, k], strict=True)
+                if category_of[unit] == category and not same
+            ]
+            for category in categories
+        }
+        for k in range(abilities)
+    ]
+    return Labels(categories, _entries(categories, strength, signed, why_not, level, rests), why_not)
 
 
 def _mean(rows: Floats) -> Floats:
@@ -168,7 +178,7 @@ def _entries(
     signed: Floats,
     why_not: str | None,
     level: float,
-    lone: Sequence[bool],
+    rests: Sequence[Mapping[str, Sequence[str]]],
 ) -> tuple[dict[str, Any], ...]:
     abilities = strength.shape[2]
     point = np.nan_to_num(strength[:, 0]) if categories else np.zeros((0, abilities))
@@ -190,8 +200,7 @@ def _entries(
         best = owner.get(k)
         name, why = None, why_not
         if why_not is None:
-            alone = best is not None and lone[best]
-            name, why = _verdict(k, best, categories, strength, level, alone)
+            name, why = _verdict(k, best, categories, strength, level, rests[k])
         # the sign follows the category that the ability goes with, whether or not the name is supported
         reference = best if best is not None else (int(point[:, k].argmax()) if categories else None)
         turned = reference is not None and signed[reference, k] < 0
@@ -214,22 +223,40 @@ def _entries(
 
 
 def _verdict(
-    k: int, best: int | None, categories: tuple[str, ...], strength: Floats, level: float, alone: bool
+    k: int,
+    best: int | None,
+    categories: tuple[str, ...],
+    strength: Floats,
+    level: float,
+    rests: Mapping[str, Sequence[str]],
 ) -> tuple[str | None, str]:
     """Name of ability k, if the evidence supports one, and the evidence in words.
 
-    ``alone``: the category that it goes with has a single benchmark.
+    ``rests``: for each category the benchmarks without which the ability is another one.
     """
-    if best is None:
-        return None, "every category goes better with another ability"
+    if best is None or not np.isfinite(strength[:, 0, k]).any():
+        alone = sorted({unit for units in rests.values() for unit in units})
+        if not alone:
+            return None, "every category goes better with another ability"
+        return (
+            None,
+            f"it rests on {' and '.join(alone)}: without {'it' if len(alone) == 1 else 'either'} it is another one",
+        )
     others = [index for index in range(len(categories)) if index != best]
     with np.errstate(invalid="ignore"):
         margin = strength[best, :, k] - np.max(np.nan_to_num(strength[others, :, k]), axis=0)
     low_r, _ = _percentiles(strength[best, 1:, k], level)
     low_margin, _ = _percentiles(margin[1:], level)
     r = strength[best, 0, k]
+    lone = rests[categories[best]]
+    other = (
+        f"; without {' or '.join(lone)} it is another ability, so that nothing can be said of that"
+        if lone
+        else ""
+    )
     if low_r is None or low_margin is None:
-        return None, f"the correlations with {categories[best]} are not defined (constant or missing means)"
+        why = other or " (constant or missing means)"
+        return None, f"the correlations with {categories[best]} are not defined{why}"
     lead = f"{abs(margin[0]):.2f} {'more' if margin[0] >= 0 else 'less'} than the strongest other category"
     text = (
         f"benchmarks of {categories[best]} correlate with it at {r:.2f} on average (at least {low_r:.2f} in "
@@ -243,12 +270,7 @@ def _verdict(
         needed = f"a name needs a lead of {LEAST_LEAD}"
     else:
         return categories[best], text
-    lone = (
-        f"; {categories[best]} has a single benchmark, and without it little of the ability may be left"
-        if alone
-        else ""
-    )
-    return None, f"{text}; {needed}{lone}"
+    return None, f"{text}; {needed}{other}"
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float | None, float | None]:

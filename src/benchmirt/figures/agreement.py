@@ -29,6 +29,7 @@ from benchmirt.figures.style import (
     sheet,
     styled,
 )
+from benchmirt.identification import SAME_ABILITY
 
 Floats = NDArray[np.float64]
 _AVERAGE = "_average"
@@ -67,13 +68,17 @@ def correlation(x: Floats, y: Floats) -> float:
 def left_out_abilities(
     data: xr.Dataset, benchmark: str, models: Sequence[str], naming: Abilities
 ) -> Floats | None:
-    """(N, K) abilities of the models from all benchmarks but one, oriented; None if that one was not left out."""
+    """(N, K) abilities of the models from all benchmarks but one, oriented; None if that one was not left out.
+
+    NaN where an ability rests on the benchmark and is another one without it.
+    """
     if "theta" not in data or benchmark not in [str(b) for b in data["benchmark"].to_numpy()]:
         return None
     theta = data["theta"].transpose("benchmark", "model", "ability")
     place = [str(b) for b in theta["benchmark"].to_numpy()].index(benchmark)
     row = {str(m): n for n, m in enumerate(theta["model"].to_numpy())}
-    values = np.asarray(theta.to_numpy()[place], dtype=float)
+    same = data["congruence"].transpose("benchmark", "ability").to_numpy()[place] >= SAME_ABILITY
+    values = np.where(same, np.asarray(theta.to_numpy()[place], dtype=float), np.nan)
     out = np.full((len(models), values.shape[1]), np.nan)
     for n, model in enumerate(models):
         if model in row:

@@ -29,7 +29,7 @@ CAPTIONS: dict[str, str] = {
     "correlations": (
         "How each benchmark’s average goes with each ability over the models. Left: abilities from all answers, so that a "
         "benchmark is compared with something it is part of. Right: abilities from all the other benchmarks, the fair "
-        "comparison."
+        "comparison; without a number where an ability rests on the benchmark and is another one without it."
     ),
     "eigenvalues": (
         "The strongest pattern that is left over when the model already has so many dimensions, beside what chance would "

@@ -100,7 +100,7 @@ def _sample(
 ) -> Sample:
     _, units, unit_of = units_of(data)
     group = np.array([units.index(one) for one in unit_of], dtype=np.intp)
-    theta = leave_one_out.theta * signs
+    theta = np.where(leave_one_out.comparable[:, None], leave_one_out.theta * signs, np.nan)
     if not unconverged:
         theta = np.where(leave_one_out.converged[:, None, None], theta, np.nan)
     return Sample(data.responses, group, theta, fold, data.lineage)
