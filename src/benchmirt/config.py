@@ -592,7 +592,7 @@ def _check_results(results: str, base: Path, origin: str, check_files: bool) -> 
     wrong = paths.improper(results)
     if wrong is None and not results.strip("/"):
         wrong = "this is the root of the file system", "Name a folder of its own, such as results"
-    if wrong is None and os.path.normpath(results) == ".":
+    if wrong is None and Path(os.path.abspath(base / results)) == Path(os.path.abspath(base)):
         wrong = "this is the working directory itself", "Name a folder in it, such as results"
     if wrong is not None:
         yield InputError(wrong[0], file=origin, where="results", found=f'"{results}"', todo=wrong[1])
@@ -602,6 +602,28 @@ def _check_results(results: str, base: Path, origin: str, check_files: bool) -> 
         yield InputError(
             closed.what, file=origin, where="results", found=f'"{closed.looked_for}"', todo=closed.todo
         )
+
+
+def _check_apart(raw: Mapping[str, Any], base: Path, origin: str) -> Iterator[InputError]:
+    """Yield which sources lie where results are written: what a run makes would be taken for what it reads."""
+    results = Path(os.path.abspath(base / raw["results"]))
+    asked = [(f"sources[{number}]", source) for number, source in enumerate(raw["sources"])]
+    asked += [(f"score.models[{number}]", source) for number, source in enumerate(raw["score"]["models"])]
+    for where, source in asked:
+        for role in PLACES:
+            given = source.get(role)
+            if not isinstance(given, str):
+                continue
+            place = Path(os.path.abspath(base / given))
+            if place == results or results in place.parents or place in results.parents:
+                yield InputError(
+                    "results would be written where outcomes are read from",
+                    file=origin,
+                    where=f"{where}.{role}",
+                    found=f'"{given}", and results: "{raw["results"]}"',
+                    expected="folders of which none lies in the other",
+                    todo="Name another folder in results:",
+                )
 
 
 def _check_titles(raw: Mapping[str, Any], origin: str) -> Iterator[InputError]:
@@ -795,7 +817,8 @@ def _check_meaning(
 ) -> Iterator[InputError]:
     """Yield what is wrong with a configuration that agrees with the schema."""
     yield from _check_simulate(raw, origin)
-    yield from _check_results(raw["results"], base, origin, check_files)
+    faults = [*_check_results(raw["results"], base, origin, check_files)]
+    yield from faults or _check_apart(raw, base, origin)
     yield from _check_titles(raw, origin)
     names: dict[str, str] = {}
     for number, source in enumerate(raw["sources"]):

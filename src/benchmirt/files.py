@@ -10,28 +10,35 @@ import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from benchmirt.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 __all__ = [
+    "AGAIN",
     "atomic",
     "atomic_folder",
     "read_json",
     "sha256_bytes",
     "sha256_of",
+    "stamp_of",
     "write_csv",
     "write_json",
     "write_parquet",
     "write_text",
 ]
 
+AGAIN = "Delete the file and run the workflow again"
+"""What to do about a file of a study that cannot be read."""
 _BLOCK = 1 << 20
+_SMALL, _FEW = 64 << 20, 8
 
 
 @contextmanager
@@ -79,6 +86,20 @@ def sha256_of(path: str | Path) -> str:
     return digest.hexdigest()
 
 
+def stamp_of(paths: Iterable[str | Path]) -> str:
+    """Return what changes when a file is replaced by another one, even by an older one: a hash over sizes and small contents.
+
+    Contents count up to 64 MB a file and eight files; beyond that sizes do.
+    """
+    digest = hashlib.sha256()
+    found = [Path(path) for path in paths]
+    for path in found:
+        size = path.stat().st_size if path.is_file() else -1
+        content = sha256_of(path) if 0 <= size <= _SMALL and len(found) <= _FEW else ""
+        digest.update(f"{path.as_posix()}\0{size}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
 def sha256_bytes(data: bytes) -> str:
     """Return the SHA-256 of `data` in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
@@ -118,9 +139,26 @@ def write_json(value: object, path: str | Path) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file."""
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream)
+    """Read a JSON file of a study.
+
+    Raises
+    ------
+    InputError
+        If it is missing, or is not JSON in UTF-8.
+    """
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except FileNotFoundError as error:
+        raise InputError("the file does not exist", file=path, todo="Run the workflow first") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            "this is not JSON", file=path, where=f"line {error.lineno}", found=error.msg, todo=AGAIN
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "this is not JSON", file=path, found="bytes that are not UTF-8", todo=AGAIN
+        ) from error
 
 
 def write_text(text: str, path: str | Path) -> None:

@@ -120,7 +120,7 @@ def closing(results: str | Path, targets: Iterable[str] = ()) -> str:
     if not (page.is_file() and table.is_file()):
         return ""
     with table.open(encoding="utf-8", newline="") as stream:
-        counts = Counter(row["corrected_verdict"] for row in csv.DictReader(stream))
+        counts = Counter(row.get("corrected_verdict") or "without verdict" for row in csv.DictReader(stream))
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     return f"Report: {page}\nVerdicts: {verdicts or 'none'}"
 

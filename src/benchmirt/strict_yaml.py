@@ -7,6 +7,7 @@ a file that is not UTF-8: each is refused.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def _check(node: Any, shown: str) -> None:
         if count > _MOST:
             raise InputError("the aliases repeat too much", file=shown, where=f"row {row}")
         if isinstance(node, yaml.ScalarNode):
+            _refuse_odd_number(node, shown, row)
             return
         if id(node) in open_nodes:
             raise InputError(
@@ -124,6 +126,22 @@ def _check(node: Any, shown: str) -> None:
         open_nodes.discard(id(node))
 
     visit(node)
+
+
+def _refuse_odd_number(node: Any, shown: str, row: int) -> None:
+    """Refuse what YAML reads as a number to another base than a person does: 010 is 8, and 1:30 is 90."""
+    if node.style is not None or not node.tag.endswith((":int", ":float")):
+        return
+    if ":" in node.value or re.fullmatch(r"[-+]?0[0-9_]+", node.value):
+        base = "60" if ":" in node.value else "8"
+        raise InputError(
+            "",
+            file=shown,
+            where=f"row {row}",
+            found=f"{node.value}, which YAML reads as a number to the base of {base}",
+            expected="a number to the base of 10",
+            todo=f'Write it without leading zeros and colons, or as a text: "{node.value}"',
+        )
 
 
 def _name(key: Any, shown: str, row: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -480,6 +481,55 @@ def test_edited_items_are_refused_though_the_hashes_are_right(
     rows.to_csv(path, index=False)
     about = json.loads((tmp_path / "calibration.json").read_text())
     about["sha256"]["items.csv.gz"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "calibration.json").write_text(json.dumps(about))
+    assert told in refusal(lambda: calibration.read(tmp_path))
+
+
+def rewritten(folder: Path, name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    """Change a table of a calibration, and its hash with it."""
+    change(pd.read_csv(folder / name, dtype=str, keep_default_na=False)).to_csv(folder / name, index=False)
+    about = json.loads((folder / "calibration.json").read_text())
+    about["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "calibration.json").write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("models.csv", lambda t: t.drop(columns="ability_2"), 'lacks a column: expected "ability_2"'),
+        ("models.csv", lambda t: t.drop(columns="model"), 'lacks a column: expected "model"'),
+        ("models.csv", lambda t: pd.concat([t, t.head(1)]), 'column "model": found'),
+        ("models.csv", lambda t: t.assign(person_fit="good"), 'column "person_fit": found'),
+        ("benchmarks.csv", lambda t: t.drop(columns="own_deviation"), 'expected "own_deviation"'),
+        ("benchmarks.csv", lambda t: pd.concat([t, t.head(1)]), "twice; expected each name once"),
+        ("items.csv.gz", lambda t: pd.concat([t, t.head(1)]), "twice; expected each name once"),
+        ("items.csv.gz", lambda t: t.drop(columns="observed"), 'expected "observed"'),
+    ],
+)
+def test_other_tables_are_checked_too(tmp_path: Path, name: str, change: Any, told: str) -> None:
+    calibration.write(calibration_of(5, seed=39), tmp_path)
+    rewritten(tmp_path, name, change)
+    assert told in refusal(lambda: calibration.read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"sha256": {}}, "expected the hashes of items.csv.gz, models.csv, benchmarks.csv"),
+        ({"sha256": None}, "expected the hashes of"),
+        ({"direction": [float("nan"), 0.0]}, "2 independent unit vectors"),
+        ({"direction": [0, 0]}, "2 independent unit vectors"),
+        ({"direction": "north"}, "2 independent unit vectors"),
+        ({"direction": None}, "2 independent unit vectors"),
+        ({"direction": [1.0]}, "2 independent unit vectors"),
+        ({"name": None}, "a name of its own each"),
+    ],
+)
+def test_edited_axes_are_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    calibration.write(calibration_of(5, seed=39), tmp_path)
+    about = json.loads((tmp_path / "calibration.json").read_text())
+    for key, value in change.items():
+        (about if key in about else about["abilities"][0])[key] = value
     (tmp_path / "calibration.json").write_text(json.dumps(about))
     assert told in refusal(lambda: calibration.read(tmp_path))
 

@@ -113,8 +113,8 @@ def test_too_few_labels_and_a_single_value_cannot_be_tested(planted: Path, tmp_p
         ("question_id,label\na,2\n", 'row 2, label: found "2"'),
         ("question_id,label\na,1\nb,unsafe\n", 'row 3, label: found "unsafe"'),
         ("question_id,label\na,1\na,0\n", "two rows label this prompt"),
-        ("question_id,label\na\n", "another number of values"),
-        ("", "found no row"),
+        ("question_id,label\na\n", "row 2: the row does not fit the header: found 1 fields; expected 2"),
+        ("", "the file is empty"),
     ],
 )
 def test_a_table_of_other_shape_is_refused(tmp_path: Path, text: str, told: str) -> None:

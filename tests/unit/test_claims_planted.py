@@ -440,6 +440,19 @@ def test_the_reason_why_a_dimension_is_missing_is_told(entry: dict[str, float], 
     assert reason.verdict == "not reproduced"
 
 
+def test_a_claim_of_ones_own_rests_on_the_last_ability_that_it_names(tmp_path: Path) -> None:
+    """Where the second dimension fails, what is said of the second ability falls, and what is said of the first stands."""
+    plant(tmp_path, World(passes=(True, False)))
+    first = judge(tmp_path, r_of("bbh", 1))
+    assert first["corrected"]["verdict"] == "reproduced"
+    assert first["needs_dimension"] == 1
+    for change in ({"ability": 2}, {"ability": 1, "against": 2, "statistic": "abs_r_difference"}):
+        second = judge(tmp_path, r_of("bbh", **change))
+        assert second["corrected"]["verdict"] == "not reproduced"
+        assert second["needs_dimension"] == 2
+        assert "no second dimension" in second["corrected"]["why"]
+
+
 def test_an_ability_that_vanishes_without_the_benchmark_cannot_be_compared_with_it(tmp_path: Path) -> None:
     plant(tmp_path)
 

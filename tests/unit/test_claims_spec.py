@@ -150,10 +150,43 @@ def test_a_table_of_facts_must_exist_and_have_the_column(tmp_path: Path) -> None
         with pytest.raises(InputError) as caught:
             claims.load(study)
         assert sentence in str(caught.value)
+    for name, sentence in (("a{x}.csv", 'holds "{"'), ("x" * 300 + ".csv", "longer than 255 bytes")):
+        study = study_of([entry(parts=[part(published={"table": name, "column": "mean"})])], tmp_path)
+        with pytest.raises(InputError, match=sentence):
+            claims.load(study)
     (tmp_path / "facts.csv").write_text("name,mean\nmine,0.5\n", encoding="utf-8")
     study = study_of([entry(parts=[part(published={"table": "facts.csv", "column": "mean"})])], tmp_path)
     with pytest.raises(InputError, match="no column that says whose figures these are"):
         claims.load(study)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("benchmark,mean,mean\na,1,2\n", "row 1: two columns have the same name"),
+        ("benchmark,mean\na,1\na,2\n", "row 3: two rows are about the same: found a, as in row 2"),
+        ("benchmark,mean\na\n", "row 2: the row does not fit the header"),
+        ("benchmark,mean\na,1,2\n", "row 2: the row does not fit the header"),
+        ("benchmark,mean\na,nan\n", 'row 2, column "mean": found "nan"; expected a number'),
+        ("benchmark,mean\na,inf\n", 'found "inf"'),
+        ("benchmark,mean\na,2_0\n", 'found "2_0"'),
+        ("benchmark,mean\na,٢\n", "expected a number"),
+        ('benchmark,mean\n"a,1\n', "this is not a readable table"),
+        ("benchmark, mean\na,1\n", "begins or ends with a space"),
+        ("benchmark,mean\na,\n", "the table has no figure in this column"),
+        ("", "the file is empty"),
+        ("benchmark,mean\na,é\n".encode("latin-1"), "expected a CSV file in UTF-8"),
+    ],
+)
+def test_a_table_of_facts_is_read_strictly(tmp_path: Path, content: str | bytes, sentence: str) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    study = study_of([entry(parts=[part(published={"table": "facts.csv", "column": "mean"})])], tmp_path)
+    with pytest.raises(InputError) as caught:
+        claims.load(study)
+    assert sentence in str(caught.value)
+    path.write_text("\ufeffbenchmark,mean\na,1e-1\nb,\n", encoding="utf-8")
+    assert spec.read_figures(path, "mean") == [({"benchmark": "a", "mean": "1e-1"}, 0.1)]
 
 
 # -- the shipped claims -------------------------------------------------------------------------------------

@@ -107,6 +107,13 @@ def test_regions_read_as_words(low: float | None, high: float | None, unit: str,
     assert Region.build(low, high, unit, "its own words").text == "its own words"
 
 
+def test_a_bound_keeps_the_digits_on_which_a_border_depends() -> None:
+    """7 of 8 pairs are .875, which is not above .88."""
+    assert Region.build(0.875, None).text == "above .875"
+    assert Region.build(-0.0625, 0.3).text == "between -.0625 and .30"
+    assert Region.build(None, 12.5, "degrees").text == "at most 12.5 degrees"
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [(34301, "count", "34,301"), (0.0099, "", ".0099"), (-0.063, "r", "-.06"), (1.0, "r", "1"),

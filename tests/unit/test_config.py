@@ -521,6 +521,7 @@ def test_whole_floats_are_signs(minimal_config: Make, base: Path) -> None:
         ("dangling", "a link to what does not exist"),
         ("/", "the root of the file system"),
         ("./", "the working directory itself"),
+        ("x/..", "the working directory itself"),
         ("x" * 300, "longer than 255 bytes"),
         ("x/" * 2000, "longer than 3500 bytes"),
     ],
@@ -533,6 +534,26 @@ def test_results_folders_that_cannot_be(minimal_config: Make, base: Path, result
     assert words in text
     assert text.isprintable()
     assert not (base / "taken").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("results", "folder"),
+    [
+        ("data/results", "data"),
+        ("data", "data"),
+        ("data", "data/logs"),
+        ("data/m1", "data"),
+        ("x/../data/r", "data"),
+    ],
+)
+def test_results_and_sources_lie_apart(minimal_config: Make, base: Path, results: str, folder: str) -> None:
+    """What a run makes would else be taken for what it reads, and a changed source would not be seen."""
+    (base / "data" / "logs").mkdir(parents=True)
+    sources = [{"name": "mine", "kind": "files", "files": folder}]
+    text = message(minimal_config(results=results, sources=sources), base)
+    assert "sources[0].files: results would be written where outcomes are read from" in text
+    apart = minimal_config(results="data-results", sources=sources)
+    assert config.load(apart, base).results == "data-results"
 
 
 def test_results_folders_that_can_be(minimal_config: Make, base: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmirt import files
+from benchmirt.errors import InputError
 
 
 def test_atomic_leaves_the_old_file_and_nothing_else_when_the_writer_fails(tmp_path: Path) -> None:
@@ -101,3 +103,30 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         (home / "missing" / "c").write_text("3")
     assert [path.name for path in target.iterdir()] == ["b"]
     assert [path.name for path in target.parent.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b'{"a": 1,\n"b', "line 2"), (b'{"a": "\xe9"}', "not UTF-8"), (b"", "line 1"), (None, "does not exist")],
+)
+def test_a_damaged_json_file_is_named(tmp_path: Path, content: bytes | None, told: str) -> None:
+    path = tmp_path / "number.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        files.read_json(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert told in str(caught.value)
+
+
+def test_a_stamp_tells_files_apart_whatever_their_times(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,1\n")
+    os.utime(path, (9, 9))
+    first = files.stamp_of([path])
+    path.write_text("x,0\n")
+    os.utime(path, (9, 9))
+    assert files.stamp_of([path]) != first
+    path.write_text("x,1\n")
+    assert files.stamp_of([path]) == first
+    assert files.stamp_of([tmp_path / "gone.csv"]) != files.stamp_of([])

@@ -610,12 +610,21 @@ def test_real_tables(real_data: Path, minimal_config: Make, name: str) -> None:
         ("items", "question_id,benchmrk\nq1,A\nq2,A\nq3,A\n", "benchmrk", "benchmark"),
         ("items", "question_id,benchmark,categry\nq1,A,x\nq2,A,x\nq3,A,x\n", "categry", "category"),
         ("models_file", "model,linage\na/x@fp8,F\nd,F\nb c,F\n", "linage", "lineage"),
+        ("models_file", "linaege,model\nF,a/x@fp8\nF,d\nF,b c\n", "linaege", "lineage"),
+        ("models_file", "model,LINEAGE\na/x@fp8,F\nd,F\nb c,F\n", "LINEAGE", "lineage"),
+        ("items", "question_id,BENCHMARK\nq1,A\nq2,A\nq3,A\n", "BENCHMARK", "benchmark"),
     ],
 )
 def test_a_misspelt_column_is_not_ignored(fault: Fault, key: str, text: str, column: str, fact: str) -> None:
     said = fault(GOOD, **{key: text})
     assert f'{key.removesuffix("_file")}.csv: row 1, column "{column}"' in said
     assert f'"{fact}"' in said
+
+
+def test_a_parquet_table_without_columns_is_refused(fault: Fault, tmp_path: Path) -> None:
+    path = tmp_path / "bare.parquet"
+    pd.DataFrame(index=range(4)).to_parquet(path)
+    assert "r.parquet: the table has no columns" in fault(path.read_bytes(), "r.parquet")
 
 
 def test_columns_that_mean_something_else_are_left_alone(read: Read) -> None:

@@ -50,6 +50,8 @@ FAULTS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     ),
     "no date": ("a: 2020-99-99\n", ("month must be", "quotes")),
     "long number": ("a: " + "9" * 5000, ("cannot be read", "quotes")),
+    "octal": ("a: 010\n", ("row 1", "found 010", "to the base of 8", "base of 10")),
+    "sexagesimal": ("a: 1\nb: [1:30]\n", ("row 2", "found 1:30", "to the base of 60")),
     "empty": ("", ("found nothing", "a mapping")),
     "comments only": ("# a: 1\n", ("found nothing", "a mapping")),
     "list": ("- a\n", ("found a list", "a mapping")),
@@ -82,8 +84,9 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         ("x: &x {a: 1}\ny: {<<: *x, a: 2}\n", {"x": {"a": 1}, "y": {"a": 2}}),
         ('{\n\t"a": 1\n}', {"a": 1}),
         ("{a: 1}", {"a": 1}),
+        ("a: '010'\nb: 0\nc: 0.5\nd: 10\ne: '1:30'\n", {"a": "010", "b": 0, "c": 0.5, "d": 10, "e": "1:30"}),
     ],
-    ids=["plain", "byte-order mark, Windows", "merged", "JSON", "braces"],
+    ids=["plain", "byte-order mark, Windows", "merged", "JSON", "braces", "numbers and quoted ones"],
 )
 def test_what_is_read(tmp_path: Path, content: str, expected: Any) -> None:
     path = tmp_path / "c.yaml"

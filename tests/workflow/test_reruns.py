@@ -102,6 +102,20 @@ def test_touching_a_table_runs_nothing(finished: Finished) -> None:
     assert finished.dry().jobs == []
 
 
+def test_a_table_that_is_replaced_by_an_older_one_is_read_again(finished: Finished) -> None:
+    path = finished.folder / "first.csv"
+    content, stat = path.read_bytes(), path.stat()
+    rows = content.decode().splitlines()
+    path.write_text("\n".join([rows[0], rows[1][:-1] + str(1 - int(rows[1][-1])), *rows[2:]]) + "\n")
+    os.utime(path, (0, 0))
+    try:
+        assert "collect" in finished.dry().rules
+    finally:
+        path.write_bytes(content)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert finished.dry().jobs == []
+
+
 def test_editing_a_script_runs_its_rule(finished: Finished) -> None:
     with edited(finished.workflow.home / "scripts" / "figure.py"):
         assert finished.dry().rules == DRAWN | {"page"}

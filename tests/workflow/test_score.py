@@ -124,6 +124,10 @@ def test_a_copied_calibration_and_raw_files_are_enough(finished: Finished, tmp_p
     listed = pd.read_csv(tmp_path / "here" / "shortform" / "shortform.csv")
     assert len(listed) == 7
     assert listed["benchmark"].value_counts().max() <= 3
+    write_config(tmp_path, {**config, "shortform": {"calibration": "published", "ability": "sharpness"}})
+    refused(finished.workflow.call(tmp_path, "shortform"), "no such ability", "sharpness")
+    again = pd.read_csv(tmp_path / "here" / "shortform" / "shortform.csv")
+    assert again.equals(listed), "a wish that fails costs nothing"
 
 
 def refused(run: Run, *words: str) -> None:

@@ -66,6 +66,7 @@ rule simulate:
         mem_mb=memory(500),
     params:
         options=lambda w: STUDY.source(w.source).options,
+        stamp=stamp,
         fingerprint=code_of("simulate"),
     script:
         "../../scripts/simulate.py"
@@ -146,6 +147,7 @@ rule collect:
         models=lambda w: chosen_models(w.source),
         repeated_rows=STUDY.joining["repeated_rows"],
         options=lambda w: STUDY.source(w.source).options,
+        stamp=stamp,
         fingerprint=lambda w: code_of("collect", *sources.modules_of(STUDY.source(w.source).kind)),
     script:
         "../../scripts/collect.py"
@@ -176,6 +178,7 @@ for source, batches in PLANS.items():
                 models=as_is(batch.models),
                 repeated_rows=STUDY.joining["repeated_rows"],
                 options=as_is(STUDY.source(source).options),
+                stamp=stamp,
                 fingerprint=code_of("collect", *sources.modules_of(STUDY.source(source).kind)),
             script:
                 "../../scripts/collect.py"

@@ -9,7 +9,7 @@ import benchmirt.report as page
 from benchmirt import claims, figures, logs, provenance, sources
 from benchmirt import config as studies
 from benchmirt.errors import InputError
-from benchmirt.files import read_json
+from benchmirt.files import read_json, stamp_of
 
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
 
@@ -99,6 +99,11 @@ def outcomes(*beside):
         for batch in batches
         for path in ([batch.name] if batch.name else beside)
     ]
+
+
+def stamp(wildcards, input):
+    """What tells that a file of the user's was replaced, even by an older one, which times alone do not."""
+    return stamp_of(file for file in input if not Path(file).is_relative_to(STUDY.results))
 
 
 def chosen_models(source):

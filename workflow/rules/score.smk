@@ -9,6 +9,8 @@ steps calibration  freezes items, abilities and population of the corrected fit 
       adaptive     tests the study's models adaptively, each held out of the calibration (if asked for)
       compare_studies  links another study's calibration: are the abilities the same, which items drifted, which verdicts
                    changed (if asked for)
+
+What is asked for stays where it was until a new answer takes its place (`update`): a wish that fails costs nothing.
 """
 
 NEWCOMERS = studies.newcomers(STUDY)
@@ -76,11 +78,11 @@ rule score:
         outcomes=lambda w: or_stop(studies.need_newcomers, STUDY)
         or [f"<results>/scores/outcomes/{name}" for name in NEW_FILES],
     output:
-        scores="<results>/scores/scores.csv",
-        predictions="<results>/scores/predictions.csv",
-        unmatched="<results>/scores/unmatched.csv",
-        summary="<results>/scores/scores.json",
-        figure=[f"<results>/scores/abilities.{ending}" for ending in ("png", "svg", "pdf")],
+        scores=update("<results>/scores/scores.csv"),
+        predictions=update("<results>/scores/predictions.csv"),
+        unmatched=update("<results>/scores/unmatched.csv"),
+        summary=update("<results>/scores/scores.json"),
+        figure=[update(f"<results>/scores/abilities.{ending}") for ending in ("png", "svg", "pdf")],
     log:
         "<logs>/score.log",
     benchmark:
@@ -100,8 +102,8 @@ rule shortform:
     input:
         calibration(STUDY.shortform["calibration"]),
     output:
-        list="<results>/shortform/shortform.csv",
-        summary="<results>/shortform/shortform.json",
+        list=update("<results>/shortform/shortform.csv"),
+        summary=update("<results>/shortform/shortform.json"),
     log:
         "<logs>/shortform.log",
     benchmark:

@@ -17,7 +17,7 @@ and named, turned so that more is better: ability = theta T with unit columns T,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -238,6 +238,8 @@ def read(folder: str | Path) -> Calibration:
     tables = [_table(home / name) for name in TABLES]
     rows = tables[0]
     _check_items(rows, dims, home / TABLES[0])
+    for table, needed, name in zip(tables[1:], _needed(dims), TABLES[1:], strict=True):
+        _check_columns(table, needed, home / name)
     fitted = rows[rows["calibrated"]]
     names = _names(dims)
     cov = np.empty((len(fitted), dims + 1, dims + 1))
@@ -262,6 +264,35 @@ def read(folder: str | Path) -> Calibration:
     )
 
 
+def _needed(dims: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of numbers, after the name that comes first, of ``models.csv`` and ``benchmarks.csv``."""
+    abilities = tuple(f"ability_{k + 1}" for k in range(dims))
+    return ("model", *abilities, "person_fit"), ("benchmark", "own_deviation")
+
+
+def _check_columns(table: pd.DataFrame, needed: Sequence[str], path: Path) -> None:
+    """Check that a table has a column of names, each once, and columns of numbers."""
+    for name in needed:
+        if name not in table:
+            raise InputError(
+                "this table of a calibration lacks a column", file=path, expected=f'"{name}"', todo=_ANEW
+            )
+    names = table[needed[0]]
+    if names.isna().any() or names.duplicated().any():
+        twice = names[names.duplicated()]
+        raise InputError(
+            "",
+            file=path,
+            where=f'column "{needed[0]}"',
+            found=f'"{twice.iloc[0]}" twice' if len(twice) else "a row without a name",
+            expected="each name once",
+            todo=_ANEW,
+        )
+    for name in needed[1:]:
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            raise InputError("", file=path, where=f'column "{name}"', expected="numbers", todo=_ANEW)
+
+
 def _check_items(rows: pd.DataFrame, dims: int, path: Path) -> None:
     """Check that every calibrated item has its parameters, as numbers that can be."""
     names = _names(dims)
@@ -272,7 +303,8 @@ def _check_items(rows: pd.DataFrame, dims: int, path: Path) -> None:
         "floor",
         "ceiling",
     ]
-    lacking = [name for name in ("question_id", "calibrated", *wanted) if name not in rows]
+    _check_columns(rows, ("question_id", "observed", "mean"), path)
+    lacking = [name for name in ("benchmark", "calibrated", *wanted) if name not in rows]
     if lacking:
         raise InputError(
             "this table of a calibration lacks a column", file=path, expected=f'"{lacking[0]}"', todo=_ANEW
@@ -304,15 +336,13 @@ def _check_items(rows: pd.DataFrame, dims: int, path: Path) -> None:
 def _about(home: Path) -> dict[str, Any]:
     """Read ``calibration.json`` and check the version and the hashes that it names."""
     path = home / "calibration.json"
-    try:
-        about: dict[str, Any] = read_json(path)
-    except (OSError, ValueError) as error:
+    if not path.is_file():
         raise InputError(
-            "this folder holds no readable calibration.json",
+            "this folder holds no calibration.json",
             file=home,
-            found=str(error).splitlines()[0],
             todo="Name the folder that a finished study wrote as <results>/calibration",
-        ) from error
+        )
+    about: dict[str, Any] = read_json(path)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InputError("this is not a calibration", file=path, expected=f'"format": "{FORMAT}"')
     if about.get("version") != VERSION:
@@ -324,11 +354,11 @@ def _about(home: Path) -> dict[str, Any]:
             todo="Read it with the release that made it, or make it anew",
         )
     lacking = [key for key in _ABOUT if key not in about]
-    entries = about.get("abilities")
+    entries = about.get("abilities") or []
     good = isinstance(entries, list) and all(
         isinstance(entry, dict) and {"name", "named", "direction"} <= set(entry) for entry in entries
     )
-    if lacking or not good or len(entries or ()) != about["dims"]:
+    if lacking or not good or len(entries) != about["dims"]:
         raise InputError(
             "this file of a calibration is not whole",
             file=path,
@@ -337,7 +367,13 @@ def _about(home: Path) -> dict[str, Any]:
             else "an entry with name, named and direction for each ability",
             todo=_ANEW,
         )
-    for name, digest in about["sha256"].items():
+    _check_axes(entries, path)
+    hashes = about["sha256"]
+    if not (isinstance(hashes, dict) and set(hashes) == set(TABLES)):
+        raise InputError(
+            "", file=path, where="sha256", expected=f"the hashes of {', '.join(TABLES)}", todo=_ANEW
+        )
+    for name, digest in hashes.items():
         if not (home / name).is_file():
             raise InputError(
                 "this file of the calibration is missing", file=home / name, todo="Copy the whole folder"
@@ -349,6 +385,28 @@ def _about(home: Path) -> dict[str, Any]:
                 todo="Copy the whole folder anew",
             )
     return about
+
+
+def _check_axes(entries: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Check that the abilities have names of their own and directions that are independent unit vectors."""
+    names = [entry["name"] for entry in entries]
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise InputError(
+            "", file=path, where="abilities: name", expected="a name of its own each", todo=_ANEW
+        )
+    try:
+        T = np.array([entry["direction"] for entry in entries], dtype=np.float64)
+    except (TypeError, ValueError):
+        T = np.zeros((0, 0))
+    good = T.shape == (len(names), len(names)) and bool(np.isfinite(T).all())
+    if not good or abs(np.linalg.norm(T, axis=1) - 1).max() > 1e-6 or np.linalg.matrix_rank(T) < len(names):
+        raise InputError(
+            "",
+            file=path,
+            where="abilities: direction",
+            expected=f"{len(names)} independent unit vectors of {len(names)} numbers",
+            todo=_ANEW,
+        )
 
 
 def _table(path: Path) -> pd.DataFrame:

@@ -177,13 +177,19 @@ def _require(calibration: Calibration, names: pd.Series, used: NDArray[np.bool_]
     """Stop where no item that was answered is in the calibration."""
     if used.any():
         return
+    if not len(names):
+        raise InputError(
+            "there are no outcomes to place a model by",
+            file=origin,
+            todo="Fill the cells of questions that the models were asked, with 1 or 0",
+        )
     known = calibration.item_table["question_id"]
-    first = str(names.iloc[0]) if len(names) else None
-    near = nearest(first, known) if first is not None and len(known) < 10_000 else None
+    first = str(names.iloc[0])
+    near = nearest(first, known) if len(known) < 10_000 else None
     raise InputError(
         "none of the items is in the calibration",
         file=origin,
-        found=f"{len(names):,} items such as " + ", ".join(names.head(3)) if first else "no outcomes",
+        found=f"{len(names):,} items such as " + ", ".join(names.head(3)),
         expected="names such as " + ", ".join(known.head(3)),
         todo=f'Write the names as the calibration does: did "{first}" mean "{near}"?'
         if near

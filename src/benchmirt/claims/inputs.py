@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt.claims import selection
-from benchmirt.claims.spec import Figure, Part, Selection, find_table, read_table
+from benchmirt.claims.spec import Figure, Part, Selection, find_table, read_figures
 from benchmirt.errors import InputError
 from benchmirt.files import read_json
 from benchmirt.resampling import stretch
@@ -483,30 +483,8 @@ class Results:
     # -- published figures ----------------------------------------------------------------------------------
 
     def figures(self, figure: Figure) -> list[tuple[dict[str, str], float]]:
-        """Return the rows of a table of facts that have a figure: all their columns, and the figure.
-
-        Raises
-        ------
-        InputError
-            If a figure is not a number.
-        """
-        path = find_table(figure.table, self.study)
-        found = []
-        for number, row in enumerate(read_table(path), start=2):
-            text = (row[figure.column] or "").strip()
-            if not text:
-                continue
-            try:
-                found.append((row, float(text)))
-            except ValueError:
-                raise InputError(
-                    "",
-                    file=path,
-                    where=f'row {number}, column "{figure.column}"',
-                    found=f'"{text}"',
-                    expected="a number",
-                ) from None
-        return found
+        """Return the rows of a table of facts that have a figure, as :func:`benchmirt.claims.spec.read_figures` does."""
+        return read_figures(find_table(figure.table, self.study), figure.column)
 
     def published_figure(self, part: Part) -> float | None:
         """Return the published figure of a part.

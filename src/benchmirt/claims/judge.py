@@ -84,6 +84,17 @@ def _uncompared(claim: spec.Claim, unlike: str | None) -> str | None:
     return None if unlike is None else f"the published figure is about other data: {unlike}"
 
 
+def _rests_on(claim: spec.Claim, results: Results) -> int:
+    """Return the number of the last ability that a claim speaks of; 0 if it speaks of none."""
+    last = 0
+    for wanted in (one for part in claim.parts for one in (part.ability, part.against) if one is not None):
+        try:
+            last = max(last, results.ability(wanted).index + 1)
+        except Unavailable:  # the parts that speak of it say why
+            continue
+    return last
+
+
 def _gated(part: PartResult, gate: Unavailable, results: Results) -> PartResult:
     """Return a part whose verdict is settled by the dimension that it rests on, unless another reason goes first.
 
@@ -134,14 +145,15 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
     kind = importlib.import_module(f"benchmirt.claims.{claim.kind}")
     # a count is about all items, usable or not
     lacking = _lacking(claim.needs, results, usable=claim.kind != "count")
-    gate = None
+    gate, rests_on = None, claim.needs_dimension or 0
     if lacking is not None:
         reason = Unavailable(lacking, absent=True)
         parts = [PartResult(part=part, blocked=reason, as_published_why=lacking) for part in claim.parts]
     else:
         parts = kind.evaluate(claim, results)
-        if claim.needs_dimension is not None:
-            gate = missing_dimension(results.stability, claim.needs_dimension)
+        rests_on = claim.needs_dimension or _rests_on(claim, results)
+        if rests_on:
+            gate = missing_dimension(results.stability, rests_on)
     unlike = _lacking(claim.published_needs, results, usable=False)
     uncompared = _uncompared(claim, unlike)
     if uncompared is not None and lacking is None:
@@ -153,7 +165,7 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
         ]
     if gate is not None:
         parts = [_gated(part, gate, results) for part in parts]
-    record = _record(claim, results, parts, kind.METHODS, gate)
+    record = _record(claim, results, parts, kind.METHODS, gate, rests_on)
     record["published"]["data"] = _published_data(claim, study, unlike)
     return record
 
@@ -236,6 +248,12 @@ def _stated(part: PartResult) -> str:
 
 
 def _compared(part: PartResult) -> str:
+    if part.published is not None and part.pairs:
+        here, there = (
+            " and ".join(number(one, part.part.unit) for one in side)
+            for side in zip(*part.pairs, strict=True)
+        )
+        return f"{part.part.name}: {here} against {there}"
     if part.published is not None:
         return f"{_stated(part)} against {number(part.published, part.part.unit)}"
     region = part.part.published_region or part.region
@@ -248,6 +266,7 @@ def _record(
     parts: Sequence[PartResult],
     methods: dict[str, str],
     gate: Unavailable | None,
+    rests_on: int,
 ) -> dict[str, Any]:
     """Put the record of a claim together."""
     verdict = combine(part.verdict for part in parts)
@@ -266,7 +285,7 @@ def _record(
         "kind": claim.kind,
         "statement": claim.statement,
         "unit": "" if head is None else head.part.unit,
-        "needs_dimension": claim.needs_dimension,
+        "needs_dimension": rests_on or None,
         "published": {"text": claim.published_text, "value": figure},
         "as_published": _published(claim, parts, methods["as_published"]),
         "corrected": {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
-from typing import Any
 
+from benchmirt.claims.small_table import read_rows
 from benchmirt.errors import InputError, nearest
 
 __all__ = ["VALUES", "read_labels"]
@@ -21,44 +20,29 @@ def read_labels(path: str | Path) -> dict[str, float]:
     InputError
         If the file is no such table; the sentence names the row.
     """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            columns = list(reader.fieldnames or [])
-            if sorted(columns) != ["label", "question_id"]:
-                near = next(
-                    (
-                        nearest(one, ("question_id", "label"))
-                        for one in columns
-                        if one not in ("question_id", "label")
-                    ),
-                    None,
-                )
-                raise InputError(
-                    "a table of prompt labels has other columns",
-                    file=path,
-                    found=", ".join(map(str, columns)) or "no row",
-                    expected="question_id, label",
-                    todo=f'Did you mean "{near}"?' if near else None,
-                )
-            labels: dict[str, float] = {}
-            for place, row in enumerate(reader, start=2):
-                _put(labels, row, place, path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    columns, rows = read_rows(path)
+    if sorted(columns) != ["label", "question_id"]:
+        unknown = [one for one in columns if one not in ("question_id", "label")]
+        near = next(iter(nearest(one, ("question_id", "label")) for one in unknown), None)
         raise InputError(
-            "this is not a readable table of prompt labels", file=path, found=str(error)
-        ) from error
+            "a table of prompt labels has other columns",
+            file=path,
+            found=", ".join(columns),
+            expected="question_id, label",
+            todo=f'Did you mean "{near}"?' if near else None,
+        )
+    labels: dict[str, float] = {}
+    for place, row in rows:
+        _put(labels, row, place, path)
     return labels
 
 
-def _put(labels: dict[str, float], row: dict[str, Any], place: int, path: str | Path) -> None:
+def _put(labels: dict[str, float], row: dict[str, str], place: int, path: str | Path) -> None:
     """Add one row to the labels."""
     question, label = row["question_id"], row["label"]
     where = f"row {place}"
-    if None in row or question is None or label is None or not question:
-        raise InputError(
-            "", file=path, where=where, found="another number of values", expected="question_id, label"
-        )
+    if not question:
+        raise InputError("", file=path, where=where, found="no question_id", expected="the id of a question")
     if label not in VALUES:
         raise InputError(
             "",

@@ -6,14 +6,16 @@ heavy is imported, since entries are checked whenever the workflow is parsed.
 
 from __future__ import annotations
 
-import csv
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmirt import paths
 from benchmirt.claims.prompt_labels import read_labels
+from benchmirt.claims.small_table import read_rows
 from benchmirt.claims.verdict import Region
 from benchmirt.errors import InputError, faults, nearest
 
@@ -37,7 +39,7 @@ __all__ = [
     "inputs_of",
     "load",
     "pairs_of",
-    "read_table",
+    "read_figures",
     "tables_of",
 ]
 
@@ -171,6 +173,7 @@ _COMMON = ("name", "statistic", "published", "tolerance", "published_region")
 _PUBLISHED = ("text", "value", "needs")
 _BOUNDS = ("low", "high", "text")
 _MIRT = re.compile(r"mirt_[1-9]\d?")
+_FIGURE = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -256,7 +259,8 @@ class Claim:
     published_needs
         Items that it must have for its figures to be compared with the published ones.
     needs_dimension
-        Without this dimension, as judged by its null, the claim is not reproduced.
+        Without this dimension, as judged by its null, the claim is not reproduced. None: that of the last ability that its
+        parts name.
     """
 
     id: str
@@ -613,8 +617,11 @@ def find_table(name: str, study: Study) -> Path:
     Raises
     ------
     InputError
-        If it is in none of them.
+        If it is in none of them, or its name cannot be that of a file here.
     """
+    wrong = paths.improper(name)
+    if wrong is not None:
+        raise InputError(wrong[0], file=name, where="the table of facts that a claim names", todo=wrong[1])
     places = (study.base / name, study.root / name, study.root / "workflow" / "resources" / name)
     for place in places:
         if place.is_file():
@@ -626,40 +633,84 @@ def find_table(name: str, study: Study) -> Path:
     )
 
 
-def read_table(path: Path) -> list[dict[str, str]]:
-    """Read a table of facts as a list of rows."""
-    with open(path, encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+def read_figures(path: Path, column: str) -> list[tuple[dict[str, str], float]]:
+    """Read the rows of a table of facts that have a figure: all their columns, and the figure.
+
+    Parameters
+    ----------
+    path
+        A CSV file.
+    column
+        The column of the figures; rows where it is empty have none.
+
+    Raises
+    ------
+    InputError
+        If the file is no such table, lacks the column or any that says whose figures these are, says of two rows that they
+        are about the same, or a figure is not a number.
+    """
+    header, rows = read_rows(path)
+    if column not in header:
+        near = nearest(column, header)
+        raise InputError(
+            "no such column",
+            file=path,
+            found=column,
+            expected="one of " + ", ".join(header),
+            todo=f'Did you mean "{near}"?' if near else None,
+        )
+    keys = [name for name in header if name in (*ITEM_COLUMNS, "ability")]
+    if not keys:
+        raise InputError(
+            "the table has no column that says whose figures these are",
+            file=path,
+            expected="one of " + ", ".join((*ITEM_COLUMNS, "ability")),
+        )
+    found: list[tuple[dict[str, str], float]] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for number, row in rows:
+        whose = tuple(row[name] for name in keys)
+        if whose in seen:
+            raise InputError(
+                "two rows are about the same",
+                file=path,
+                where=f"row {number}",
+                found=f"{', '.join(whose)}, as in row {seen[whose]}",
+                todo="Keep one of them",
+            )
+        seen[whose] = number
+        text = row[column].strip()
+        if not text:
+            continue
+        if not (_FIGURE.fullmatch(text) and math.isfinite(float(text))):
+            raise InputError(
+                "",
+                file=path,
+                where=f'row {number}, column "{column}"',
+                found=f'"{text}"',
+                expected="a number",
+            )
+        found.append((row, float(text)))
+    return found
 
 
 def _check_figures(claim: Claim, study: Study) -> Iterator[InputError]:
     for part in claim.parts:
         if not isinstance(part.published, Figure):
             continue
-        where = f"{claim.id}, {part.name}"
         try:
             path = find_table(part.published.table, study)
+            figures = read_figures(path, part.published.column)
         except InputError as error:
             yield error
             continue
-        rows = read_table(path)
-        columns = list(rows[0]) if rows else []
-        if part.published.column not in columns:
-            near = nearest(part.published.column, columns)
+        if not figures or (part.statistic in TABULAR and "ability" not in figures[0][0]):
             yield InputError(
-                "no such column",
+                "the table has no figure in this column" if not figures else 'there is no column "ability"',
                 file=path,
-                where=where,
-                found=part.published.column,
-                expected="one of " + ", ".join(columns) if columns else "a table with rows",
-                todo=f'Did you mean "{near}"?' if near else None,
-            )
-        elif not set(columns) & {*ITEM_COLUMNS, "ability"}:
-            yield InputError(
-                "the table has no column that says whose figures these are",
-                file=path,
-                where=where,
-                expected="one of " + ", ".join((*ITEM_COLUMNS, "ability")),
+                where=f"{claim.id}, {part.name}",
+                found=part.published.column if not figures else None,
+                expected=None if not figures else "the name of an ability beside each figure",
             )
 
 

@@ -72,6 +72,15 @@ def number(value: float, unit: str = "") -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def bound(value: float, unit: str = "") -> str:
+    """Write a bound of a region: as other numbers, but with all its digits, since what it borders on depends on them."""
+    text = number(value, unit)
+    if unit == "count" or abs(float(text.replace(",", "")) - value) <= 1e-9:
+        return text
+    whole = f"{value:.10g}"
+    return whole.replace("0.", ".", 1) if whole.startswith(("0.", "-0.")) else whole
+
+
 @dataclass(frozen=True)
 class Region:
     """Where a claim is true: between two bounds, either of which may be open.
@@ -94,11 +103,11 @@ class Region:
         if text is None:
             ending = " degrees" if unit == "degrees" else ""
             if low is not None and high is not None:
-                text = f"between {number(low, unit)} and {number(high, unit)}{ending}"
+                text = f"between {bound(low, unit)} and {bound(high, unit)}{ending}"
             elif low is not None:
-                text = f"above {number(low, unit)}{ending}"
+                text = f"above {bound(low, unit)}{ending}"
             elif high is not None:
-                text = f"{'at most' if unit == 'degrees' else 'below'} {number(high, unit)}{ending}"
+                text = f"{'at most' if unit == 'degrees' else 'below'} {bound(high, unit)}{ending}"
             else:
                 text = "anywhere"
         return cls(low, high, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,29 +14,10 @@ from numpy.typing import NDArray
 
 from benchmirt.errors import InputError
 from benchmirt.figures.words import capital
+from benchmirt.files import AGAIN
+from benchmirt.files import read_json as read_json
 
 Floats = NDArray[np.float64]
-
-_AGAIN = "Delete the file and run the workflow again"
-
-
-def read_json(path: Path) -> Any:
-    """Content of a JSON file.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or is not JSON.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError("the file does not exist", file=path, todo="Run the workflow first") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            "this is not JSON", file=path, where=f"line {error.lineno}", found=error.msg, todo=_AGAIN
-        ) from error
-
 
 _NAMES = (
     "model",
@@ -77,7 +57,7 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
         raise InputError("the file does not exist", file=path, todo="Run the workflow first") from error
     except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise InputError(
-            "this is not a CSV table", file=path, found=str(error).strip(), todo=_AGAIN
+            "this is not a CSV table", file=path, found=str(error).strip(), todo=AGAIN
         ) from error
     for column in required:
         if column not in table.columns:
@@ -86,7 +66,7 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
                 file=path,
                 found=", ".join(map(str, table.columns[:12])),
                 expected=column,
-                todo=_AGAIN,
+                todo=AGAIN,
             )
     return table
 
@@ -105,7 +85,7 @@ def read_dataset(path: Path) -> xr.Dataset:
         with xr.open_dataset(path, engine="h5netcdf") as data:
             return data.load()
     except (OSError, ValueError) as error:
-        raise InputError("this is not a readable NetCDF file", file=path, todo=_AGAIN) from error
+        raise InputError("this is not a readable NetCDF file", file=path, todo=AGAIN) from error
 
 
 @dataclass(frozen=True)
@@ -163,7 +143,7 @@ def abilities(labels: Mapping[str, Any], consensus: xr.Dataset) -> Abilities:
             file="dimensions/labels.json",
             found=str([d["ability"] for d in details]),
             expected=f"abilities 1 to {dims}",
-            todo=_AGAIN,
+            todo=AGAIN,
         )
     if not details:
         details = [{"ability": k + 1} for k in range(dims)]

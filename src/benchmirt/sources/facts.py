@@ -77,6 +77,7 @@ class Facts:
             self.numbers = [sheet.numbers[order[name]] if name in order else 0 for name in names]
             self.file = sheet.file
         self.sheet = sheet
+        self.key = key
         self.given = sheet is not None
         self.asked = asked
         self.place = place
@@ -87,10 +88,10 @@ class Facts:
         used = {word for spec in self.asked.values() for word in _words(spec)}
         aliases = {alias for names in _ALIASES.values() for alias in names}
         absent = [name for name in {*known, *aliases} if name not in self.header and name not in self.asked]
-        for column in self.header[1:] if self.given else ():
-            if column in used or column in known or column in aliases:
+        for column in self.header if self.given else ():
+            if column == self.key or column in used or column in known or column in aliases:
                 continue
-            close = get_close_matches(column, sorted(absent), n=1, cutoff=_NEARLY)
+            close = get_close_matches(column.casefold(), sorted(absent), n=1, cutoff=_NEARLY)
             if close:
                 raise InputError(
                     "a column is nearly called as a fact that the file lacks",

@@ -322,6 +322,8 @@ def check_header(header: Sequence[str], file: str, needed: str) -> None:
                 todo="Rename or drop one of them",
             )
         seen[name] = place
+    if not header:
+        raise InputError("the table has no columns", file=file, todo=f"Give it a column {needed} and others")
     if needed in seen or "\t" not in header[0]:
         check_names(header, file, lambda place: f"row 1, column {place + 1}")
     if needed not in seen:
