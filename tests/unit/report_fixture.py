@@ -937,6 +937,20 @@ def write_results(
     ]
     write_csv(pd.DataFrame(seeds), dimensions / "reproducibility.csv")
 
+    # what each benchmark measures
+    profiles = pd.DataFrame(
+        {"benchmark": names, "category": ["safety" if safe_side[b] else "reasoning" for b in names]}
+    )
+    for k in range(1, dims + 1 if dims > 1 else 1):
+        near = np.array([(k == 2) == safe_side[b] for b in names])
+        profiles[f"angle_{k}"] = np.where(near, 8.0, 84.0)
+        profiles[f"angle_{k}_low"], profiles[f"angle_{k}_high"] = (
+            np.where(near, 0.0, 70.0),
+            np.where(near, 20.0, 97.0),
+        )
+    (folder / "profiles").mkdir(exist_ok=True)
+    write_csv(profiles, folder / "profiles" / "benchmarks.csv")
+
     # fits
     fits = [
         {

@@ -682,3 +682,26 @@ def test_a_strip_is_drawn_inside_its_frame() -> None:
 def test_records_are_plain_json(made: tuple[Path, FakeStudy, Path]) -> None:
     for path in (made[0] / "claims").glob("*.json"):
         json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda c: pytest.fail(c))
+
+
+def test_benchmarks_that_follow_another_ability_than_their_category_are_named_first(
+    made: tuple[Path, FakeStudy, Path],
+) -> None:
+    found = gather.gather(*made[:2])
+    assert story.strangers(found) == [], "all benchmarks of the fixture measure what they are filed under"
+    profiles = found.profiles.copy()
+    angles = ["angle_1_low", "angle_1_high", "angle_2_low", "angle_2_high"]
+
+    def turned(benchmark: str, *values: float) -> None:
+        profiles.loc[profiles["benchmark"] == benchmark, angles] = values
+
+    turned("bbq", 0.0, 20.0, 70.0, 97.0)  # along reasoning
+    turned("wmdp", 150.0, 180.0, 80.0, 120.0)  # against it
+    turned("toxigen", 10.0, 60.0, 30.0, 80.0)  # its interval reaches too far
+    strange = replace(found, profiles=profiles)
+    assert story.strangers(strange) == [
+        "Not every benchmark measures what it is filed under: bbq counts as safety and follows reasoning; "
+        "wmdp counts as safety and follows reasoning, in reverse."
+    ]
+    failing = [entry | {"passes": False} for entry in found.stability["dimensions"]]
+    assert story.strangers(replace(strange, stability={**found.stability, "dimensions": failing})) == []

@@ -93,6 +93,7 @@ def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list
         "dimensions/number.json",
         "dimensions/reproducibility.csv",
         "dimensions/stability.json",
+        "profiles/benchmarks.csv",
     ]
     return [*drawn, *records, "claims/claims.csv", "data_card.json", *matrix, "fits.csv", *runs, *evidence]
 

@@ -86,6 +86,8 @@ class Findings:
         The fits, in the order of the fits table.
     card
         The data card.
+    profiles
+        What each benchmark measures: a row per benchmark.
     """
 
     results: Path
@@ -110,6 +112,7 @@ class Findings:
     summaries: Mapping[str, Mapping[str, Any]]
     fits: tuple[Fit, ...]
     card: Mapping[str, Any]
+    profiles: pd.DataFrame
 
     @property
     def kept_models(self) -> int:
@@ -252,4 +255,5 @@ def gather(
         },
         fits=read_fits(results),
         card=store.read_json(results / "data_card.json"),
+        profiles=store.read_csv(results / "profiles" / "benchmarks.csv", ("benchmark", "category")),
     )

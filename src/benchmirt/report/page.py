@@ -256,7 +256,7 @@ def render(found: Findings) -> str:
         titles={name: entry.title for name, entry in catalogue.CATALOGUE.items()},
         done=story.done(found),
         data=story.data(found),
-        outcome=[story.claims(found), *story.dimensions(found), *story.axes(found)],
+        outcome=[story.claims(found), *story.dimensions(found), *story.axes(found), *story.strangers(found)],
         cautions=story.cautions(found),
         tally=story.tally(found.records),
         claims=[claim for claim in sections if not claim.untestable],

@@ -248,6 +248,41 @@ def axes(found: Findings) -> list[str]:
     return out
 
 
+_NEAR = 45.0
+"""Degrees within which the whole interval of a benchmark's direction has to lie to say that it follows an ability."""
+
+
+def strangers(found: Findings) -> list[str]:
+    """Say which benchmarks follow an ability that is named after another category than theirs.
+
+    Only where every dimension comes back, and where the whole interval of the direction lies near the ability.
+    """
+    stable = found.stability.get("dimensions") or []
+    if found.naming.dims == 1 or is_trial(found.stability) or not all(one.get("passes") for one in stable):
+        return []
+    told: dict[tuple[str, str], list[str]] = {}
+    for row in found.profiles.to_dict("records"):
+        category = str(row["category"] or "")
+        for k, entry in enumerate(found.naming.details, start=1):
+            low, high = (row.get(f"angle_{k}_{end}", float("nan")) for end in ("low", "high"))
+            name = entry.get("name")
+            if not name or not category or category.casefold() == str(name).casefold():
+                continue
+            if not (words.is_number(low) and words.is_number(high)):
+                continue
+            if float(high) < _NEAR or float(low) > 180 - _NEAR:
+                way = "" if float(high) < _NEAR else ", in reverse"
+                told.setdefault((category, f"{name}{way}"), []).append(str(row["benchmark"]))
+    if not told:
+        return []
+    said = [
+        f"{words.listing(which)} {'count' if len(which) > 1 else 'counts'} as {category} and "
+        f"{'follow' if len(which) > 1 else 'follows'} {name}"
+        for (category, name), which in told.items()
+    ]
+    return [words.punctuate(f"Not every benchmark measures what it is filed under: {'; '.join(said)}.")]
+
+
 def unstable(found: Stable) -> str:
     """Say that not all abilities may be real, where not all dimensions come back; else nothing."""
     stable = found.stability.get("dimensions") or []
