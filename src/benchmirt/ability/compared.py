@@ -214,7 +214,9 @@ def _replicates(found: Link, testlet: pd.Series, T_here: Floats, T_there: Floats
 
 def _correlation(pairs: Floats) -> float:
     """Correlation of pairs (n, 2); NaN where fewer than three say nothing."""
-    return float(np.asarray(np.corrcoef(pairs.T))[0, 1]) if len(pairs) > 2 else float("nan")
+    return (
+        float(np.clip(np.asarray(np.corrcoef(pairs.T))[0, 1], -1.0, 1.0)) if len(pairs) > 2 else float("nan")
+    )
 
 
 def _abilities(
