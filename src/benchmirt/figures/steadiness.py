@@ -140,7 +140,7 @@ def halves(
     mean = (
         f"mean {words.number(entry.get('congruence_mean'))}, {words.probability(entry.get('p_congruence'))}"
     )
-    axes.set_title(f"Dimension {dimension}: {answer(entry, result)}\n{mean}", fontsize=7)
+    axes.set_title(f"Dimension {dimension}\n{answer(entry, result)}\n{mean}", fontsize=6.6)
     axes.set_xlabel("congruence of halves")
 
 
