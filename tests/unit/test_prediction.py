@@ -106,7 +106,7 @@ def test_measures_have_their_known_values() -> None:
     y = np.array([[1, 0, 1, 1], [0, 0, 1, -1]], dtype=np.int8)
     p = np.array([[0.9, 0.2, 0.6, 0.4], [0.5, 0.7, 0.8, 0.3]])
     counts = tally.count(p, y, y >= 0, np.array([0, 0, 1, 1]), 2)[None, None]
-    value = {m: tally.measure(counts, m, apart=True)[0] for m in ("accuracy", "error", "log_loss", "brier")}
+    value = {m: tally.measure(counts, m)[0] for m in ("accuracy", "error", "log_loss", "brier")}
     # 0.5 counts as wrong for a 1 and right for a 0, as rounding to even does
     assert value["accuracy"] == pytest.approx([5 / 7, (3 / 4 + 2 / 3) / 2, 3 / 4, 2 / 3])
     assert value["error"][0] == pytest.approx((0.1 + 0.2 + 0.4 + 0.6 + 0.5 + 0.7 + 0.2) / 7)
@@ -122,12 +122,10 @@ def test_ranks_and_single_cells_agree_with_other_programs() -> None:
     p = np.clip(0.5 + 0.3 * (y - 0.5) + 0.25 * rng.normal(size=y.shape), 0.02, 0.98)
     code = np.repeat([0, 1], 25)
     counts = tally.count(p, y, y >= 0, code, 2)[None, None]
-    found = tally.measure(counts, "rank", apart=True)[0]
+    found = tally.measure(counts, "rank")[0]
     own = [spearmanr(p[:, code == b].mean(1), y[:, code == b].mean(1)).statistic for b in (0, 1)]
     assert found[1:] == pytest.approx([np.mean(own), *own])
-    constant = tally.measure(
-        tally.count(np.full(p.shape, 0.4), y, y >= 0, code, 2)[None, None], "rank", apart=True
-    )
+    constant = tally.measure(tally.count(np.full(p.shape, 0.4), y, y >= 0, code, 2)[None, None], "rank")
     assert constant[0] == pytest.approx(0)
 
     cells = tally.Classes(tally.classes(p, y, y >= 0, code, 2).sum(axis=0))
@@ -143,6 +141,26 @@ def test_ranks_and_single_cells_agree_with_other_programs() -> None:
     curve = cells.curve()
     assert curve["cells"].sum() == y.size
     assert (curve["cells"] * curve["observed"]).sum() == pytest.approx(y.sum())
+
+
+def test_ranks_are_compared_within_folds() -> None:
+    """The mean of the others is the lower the better a fold's own models are: over folds it ranks pure chance backwards."""
+    rng = np.random.default_rng(3)
+    pooled, within = [], []
+    for _ in range(30):
+        y = rng.integers(0, 2, (24, 40)).astype(np.int8)
+        fold_of = np.arange(24) % 4
+        counts = []
+        for fold in range(4):
+            inside = fold_of == fold
+            p = np.broadcast_to(y[~inside].mean(0), y.shape)
+            scored = np.broadcast_to(inside[:, None], y.shape)
+            counts.append(tally.count(p, y, scored, np.zeros(40, np.int64), 1)[None])
+        table = np.stack(counts)
+        within.append(tally.measure(table, "rank")[0, 0])
+        pooled.append(tally.measure(table.sum(axis=0, keepdims=True), "rank")[0, 0])
+    assert np.mean(pooled) < -0.1
+    assert within == pytest.approx([0.0] * 30)
 
 
 def test_means_are_those_of_the_cells_shown() -> None:

@@ -34,9 +34,7 @@ def chosen(tally: Tally) -> dict[str, Any]:
     """
     places = {k: tally.methods.index(name) for k, name in _dims(tally).items()}
     macro = AVERAGES.index("macro")
-    by_fold = np.stack(
-        [measure(fold[None], "accuracy", apart=tally.apart)[:, macro] for fold in tally.counts]
-    )
+    by_fold = np.stack([measure(fold[None], "accuracy")[:, macro] for fold in tally.counts])
     rows: list[dict[str, Any]] = []
     number = 0
     for k, place in places.items():

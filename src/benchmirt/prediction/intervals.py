@@ -2,7 +2,7 @@
 
 Models of one lineage are not independent witnesses, so the jackknife leaves out lineages; every method is measured on the same
 cells, so that a difference of methods has an interval of its own, far narrower than those of the two. Ranks have an interval
-where the folds together are one ranking of all models, on questions that they share. Student's t with the
+where each model is ranked once, on questions that the models of its fold share. Student's t with the
 number of equal lineages that the unequal ones are worth, less one, as degrees of freedom (Carter, Schnepel and Steigerwald
 2017). Fits are held as they are.
 """
@@ -113,20 +113,18 @@ def measured(tally: Tally, metric: str) -> Measured:
     """
     scored = tally.counts[:, 0, :, :, 0].sum(axis=(0, 2)) > 0
     counts = tally.counts[:, :, scored]
-    if metric != "rank" or tally.apart:
+    if metric != "rank":
         counts = counts.sum(axis=0, keepdims=True)
-    values = measure(counts, metric, apart=tally.apart)
+    values = measure(counts, metric)
     cluster = clusters(tally.lineage[scored])
     lineages = int(cluster.max(initial=-1)) + 1
     worth, factor = effective_clusters(cluster), student_factor(cluster, LEVEL)
     kind = f"jackknife over {lineages} lineages, worth {worth:.0f} equal ones, paired over methods"
     if metric == "rank" and not tally.apart:
-        factor, kind = np.inf, "no interval: every fold ranks the models anew"
+        factor, kind = np.inf, "no interval: every fold ranks the same models"
     left_out = np.full((1, *values.shape), np.nan)
     if np.isfinite(factor):
-        left_out = np.stack(
-            [measure(counts[:, :, cluster != c], metric, apart=tally.apart) for c in range(lineages)]
-        )
+        left_out = np.stack([measure(counts[:, :, cluster != c], metric) for c in range(lineages)])
     return Measured(
         metric=metric,
         methods=tally.methods,

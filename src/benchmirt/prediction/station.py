@@ -266,7 +266,7 @@ def _rows(tally: Tally) -> Iterator[dict[str, Any]]:
                 **dict(zip(_COLUMNS[5:], numbers, strict=True)),
             }
         for f, counts in enumerate(tally.counts):
-            values = measure(counts[None], metric, apart=tally.apart)
+            values = measure(counts[None], metric)
             for method, of_method in zip(tally.methods, values, strict=True):
                 for column, value in zip(AVERAGES, of_method, strict=False):
                     if np.isfinite(value):

@@ -142,24 +142,33 @@ def _spearman(predicted: Floats, observed: Floats) -> Floats:
 
 
 def _ranks(counts: Floats) -> Floats:
-    """Rank agreement in one fold, from (M, N, B, fields) -> (M, B + 2)."""
-    cells, observed = counts[0, :, :, 0], counts[0, :, :, FIELDS.index("observed")]
-    predicted = counts[..., FIELDS.index("predicted")]
-    columns = []
-    for cell, seen, guess in [
-        (cells.sum(axis=1), observed.sum(axis=1), predicted.sum(axis=2)),
-        *((cells[:, b], observed[:, b], predicted[:, :, b]) for b in range(cells.shape[1])),
-    ]:
-        ran = cell > 0
-        columns.append(_spearman((guess[:, ran] / cell[ran]).T, seen[ran] / cell[ran]))
-    micro, *each = columns
-    table = np.column_stack(each)
+    """Rank agreement, within folds, from (folds, M, N, B, fields) -> (M, B + 2)."""
+    micro = _within_folds(counts.sum(axis=3))
+    table = np.column_stack([_within_folds(counts[:, :, :, b]) for b in range(counts.shape[3])])
     known = np.isfinite(table).all(axis=0)
     macro = table[:, known].mean(axis=1) if known.any() else np.full(len(table), np.nan)
     return np.column_stack([micro, macro, table])
 
 
-def measure(counts: Floats, metric: str, *, apart: bool) -> Floats:
+def _within_folds(counts: Floats) -> Floats:
+    """Average over folds of the rank agreement in each, from (folds, M, N, fields) -> (M,); a fold counts by its models less one.
+
+    NaN where no fold can be ranked.
+    """
+    total, weights = np.zeros(counts.shape[1]), 0.0
+    for fold in counts:
+        cells = fold[0, :, 0]
+        ran = cells > 0
+        observed = fold[0, ran, FIELDS.index("observed")] / cells[ran]
+        predicted = fold[:, ran, FIELDS.index("predicted")] / cells[ran]
+        found = _spearman(predicted.T, observed)
+        if np.isfinite(found).all():
+            total += (ran.sum() - 1) * found
+            weights += float(ran.sum() - 1)
+    return total / weights if weights else np.full(counts.shape[1], np.nan)
+
+
+def measure(counts: Floats, metric: str) -> Floats:
     """Compute a measure from counts.
 
     Parameters
@@ -167,23 +176,14 @@ def measure(counts: Floats, metric: str, *, apart: bool) -> Floats:
     counts
         Shape (folds, M, N, B, fields).
     metric
-        One of `METRICS`. Ranks are compared within a fold and then averaged over the folds (where all folds test the same
-        models, their predictions together would hold the outcomes), or over all folds at once where each model is in one.
-    apart
-        Whether each model is in one fold only.
+        One of `METRICS`. Ranks are compared within a fold and then averaged over the folds: what was learnt from the other
+        models is the lower the better those of the fold are, so that over folds even pure chance ranks them backwards.
 
     Returns
     -------
     Shape (M, B + 2): over all cells (micro), over benchmarks (macro), and in each benchmark; NaN where nothing is scored.
     """
-    if metric != "rank":
-        return _ratios(counts.sum(axis=0), metric)
-    if apart:
-        return _ranks(counts.sum(axis=0))
-    found = np.stack([_ranks(one) for one in counts])
-    seen = np.isfinite(found)
-    total = np.where(seen, found, 0.0).sum(axis=0)
-    return np.where(seen.any(axis=0), total / np.maximum(seen.sum(axis=0), 1), np.nan)
+    return _ranks(counts) if metric == "rank" else _ratios(counts.sum(axis=0), metric)
 
 
 # ------------------------------------------------------------------------------------------ single cells
