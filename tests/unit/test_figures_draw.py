@@ -315,7 +315,10 @@ def test_correlations_are_those_of_the_tables() -> None:
         }
     )
     left_out = xr.Dataset(
-        {"theta": (("benchmark", "model", "ability"), other[None, ::-1])},
+        {
+            "theta": (("benchmark", "model", "ability"), other[None, ::-1]),
+            "congruence": (("benchmark", "ability"), [[0.97, 0.9]]),
+        },
         coords={"benchmark": ["x"], "model": [f"m{i}" for i in range(50)][::-1], "ability": [1, 2]},
     )
     naming = store.Abilities(("a", "b"), (True, True), np.ones(2), np.eye(2), np.eye(2), ({}, {}))
@@ -325,6 +328,10 @@ def test_correlations_are_those_of_the_tables() -> None:
     for k in range(2):
         assert np.isclose(found.full[0, k], np.corrcoef(theta[3:, k], average[3:])[0, 1])
         assert np.isclose(found.left_out[0, k], np.corrcoef(other[3:, k], average[3:])[0, 1])
+    left_out["congruence"].loc[{"ability": 2}] = 0.4  # without x the second ability is another one
+    blank = agreement.agreement(models, left_out, naming).left_out[0]
+    assert blank[0] == found.left_out[0, 0]
+    assert np.isnan(blank[1])
 
 
 def test_selections_take_beginnings_lists_and_exceptions() -> None:
