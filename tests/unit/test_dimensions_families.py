@@ -303,3 +303,12 @@ def test_ability_intervals_hold_the_mix_of_benchmarks(data, solution):
 
 def test_clusters_of_unknown_lineage_are_their_own(data):
     assert len(set(resampling.clusters(np.array([-1, -1, 0, 0])))) == 3
+
+
+def test_an_ability_that_no_benchmark_can_be_compared_with_gets_no_name():
+    """As where a dimension is shrunk to nothing: what a fit leaves there may go with anything."""
+    nothing = np.full((2, 51, 1), np.nan)
+    rests = {"reasoning": ["a", "b"], "safety": ["c", "d"]}
+    entry = labels._entries(("reasoning", "safety"), nothing, np.zeros((2, 1)), None, 0.95, [rests])[0]
+    assert entry["name"] is None
+    assert entry["why"].startswith("without any one of 4 benchmarks it is another ability")

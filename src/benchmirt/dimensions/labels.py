@@ -240,7 +240,7 @@ def _verdict(
             return None, "every category goes better with another ability"
         return (
             None,
-            f"it rests on {' and '.join(alone)}: without {'it' if len(alone) == 1 else 'either'} it is another one",
+            f"without {_any_of(alone)} it is another ability, so that it cannot be compared with what it rests on",
         )
     others = [index for index in range(len(categories)) if index != best]
     with np.errstate(invalid="ignore"):
@@ -250,7 +250,7 @@ def _verdict(
     r = strength[best, 0, k]
     lone = rests[categories[best]]
     other = (
-        f"; without {' or '.join(lone)} it is another ability, so that nothing can be said of that"
+        f"; without {_any_of(lone)} it is another ability, so that nothing can be said of that"
         if lone
         else ""
     )
@@ -271,6 +271,11 @@ def _verdict(
     else:
         return categories[best], text
     return None, f"{text}; {needed}{other}"
+
+
+def _any_of(units: Sequence[str]) -> str:
+    """Name units, or count them if they are many."""
+    return " or ".join(units) if len(units) <= 3 else f"any one of {len(units)} benchmarks"
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float | None, float | None]:
