@@ -138,8 +138,8 @@ def write_json(value: object, path: str | Path) -> None:
     write_text(text + "\n", path)
 
 
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file of a study.
+def read_json(path: str | Path, todo: str = AGAIN) -> Any:
+    """Read a JSON file of a study; `todo` is the way out where it is damaged.
 
     Raises
     ------
@@ -153,11 +153,11 @@ def read_json(path: str | Path) -> Any:
         raise InputError("the file does not exist", file=path, todo="Run the workflow first") from error
     except json.JSONDecodeError as error:
         raise InputError(
-            "this is not JSON", file=path, where=f"line {error.lineno}", found=error.msg, todo=AGAIN
+            "this is not JSON", file=path, where=f"line {error.lineno}", found=error.msg, todo=todo
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(
-            "this is not JSON", file=path, found="bytes that are not UTF-8", todo=AGAIN
+            "this is not JSON", file=path, found="bytes that are not UTF-8", todo=todo
         ) from error
 
 

@@ -163,7 +163,10 @@ def test_a_table_of_facts_must_exist_and_have_the_column(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("benchmark,mean,mean\na,1,2\n", "row 1: two columns have the same name"),
+        (
+            "benchmark,mean,mean\na,1,2\n",
+            'row 1, column "mean": two columns have the same name: found it in columns 2 and 3',
+        ),
         ("benchmark,mean\na,1\na,2\n", "row 3: two rows are about the same: found a, as in row 2"),
         ("benchmark,mean\na\n", "row 2: the row does not fit the header"),
         ("benchmark,mean\na,1,2\n", "row 2: the row does not fit the header"),
@@ -171,11 +174,11 @@ def test_a_table_of_facts_must_exist_and_have_the_column(tmp_path: Path) -> None
         ("benchmark,mean\na,inf\n", 'found "inf"'),
         ("benchmark,mean\na,2_0\n", 'found "2_0"'),
         ("benchmark,mean\na,٢\n", "expected a number"),
-        ('benchmark,mean\n"a,1\n', "this is not a readable table"),
+        ('benchmark,mean\n"a,1\n', "row 2: the row cannot be split into fields"),
         ("benchmark, mean\na,1\n", "begins or ends with a space"),
         ("benchmark,mean\na,\n", "the table has no figure in this column"),
         ("", "the file is empty"),
-        ("benchmark,mean\na,é\n".encode("latin-1"), "expected a CSV file in UTF-8"),
+        ("benchmark,mean\na,é\n".encode("latin-1"), "row 2, byte 3: the text is not UTF-8"),
     ],
 )
 def test_a_table_of_facts_is_read_strictly(tmp_path: Path, content: str | bytes, sentence: str) -> None:

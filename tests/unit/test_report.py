@@ -697,6 +697,7 @@ def test_benchmarks_that_follow_another_ability_than_their_category_are_named_fi
 
     turned("bbq", 0.0, 20.0, 70.0, 97.0)  # along reasoning
     turned("wmdp", 150.0, 180.0, 80.0, 120.0)  # against it
+    profiles.loc[profiles["benchmark"] == "bbh", "category"] = float("nan")  # none is declared
     turned("toxigen", 10.0, 60.0, 30.0, 80.0)  # its interval reaches too far
     strange = replace(found, profiles=profiles)
     assert story.strangers(strange) == [

@@ -146,7 +146,7 @@ rule collect:
         models=lambda w: chosen_models(w.source),
         repeated_rows=STUDY.joining["repeated_rows"],
         options=lambda w: STUDY.source(w.source).options,
-        stamp=lambda w: stamp(PLANS[w.source][0]),
+        stamp=lambda w: stamp(PLANS[w.source][0].inputs),
         fingerprint=lambda w: code_of("collect", *sources.modules_of(STUDY.source(w.source).kind)),
     script:
         "../../scripts/collect.py"
@@ -177,7 +177,7 @@ for source, batches in PLANS.items():
                 models=as_is(batch.models),
                 repeated_rows=STUDY.joining["repeated_rows"],
                 options=as_is(STUDY.source(source).options),
-                stamp=lambda w, batch=batch: stamp(batch),
+                stamp=lambda w, batch=batch: stamp(batch.inputs),
                 fingerprint=code_of("collect", *sources.modules_of(STUDY.source(source).kind)),
             script:
                 "../../scripts/collect.py"

@@ -101,12 +101,12 @@ def outcomes(*beside):
     ]
 
 
-def stamp(batch):
+def stamp(files):
     """What tells that a file of the user's was replaced, even by an older one, which times alone do not.
 
     Snakemake reruns for parameters that depend on wildcards alone, not for those that are handed the input.
     """
-    return stamp_of(file for file in batch.inputs if not str(file).startswith("<results>"))
+    return stamp_of(file for file in files if not str(file).startswith("<results>"))
 
 
 def chosen_models(source):

@@ -66,6 +66,7 @@ rule collect_new:
         mem_mb=memory(1500),
     params:
         options=lambda w: NEWCOMERS.source(w.newcomers).options,
+        stamp=lambda w: stamp(NEW_FILES[w.newcomers]),
         repeated_rows=STUDY.joining["repeated_rows"],
         fingerprint=lambda w: code_of("collect_new", *sources.modules_of(NEWCOMERS.source(w.newcomers).kind)),
     script:

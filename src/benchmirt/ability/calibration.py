@@ -270,13 +270,18 @@ def _needed(dims: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return ("model", *abilities, "person_fit"), ("benchmark", "own_deviation")
 
 
-def _check_columns(table: pd.DataFrame, needed: Sequence[str], path: Path) -> None:
-    """Check that a table has a column of names, each once, and columns of numbers."""
+def _refuse_lacking(table: pd.DataFrame, needed: Sequence[str], path: Path) -> None:
+    """Stop at the first column that a table lacks."""
     for name in needed:
         if name not in table:
             raise InputError(
                 "this table of a calibration lacks a column", file=path, expected=f'"{name}"', todo=_ANEW
             )
+
+
+def _check_columns(table: pd.DataFrame, needed: Sequence[str], path: Path) -> None:
+    """Check that a table has a column of names, each once, and columns of numbers."""
+    _refuse_lacking(table, needed, path)
     names = table[needed[0]]
     if names.isna().any() or names.duplicated().any():
         twice = names[names.duplicated()]
@@ -304,11 +309,7 @@ def _check_items(rows: pd.DataFrame, dims: int, path: Path) -> None:
         "ceiling",
     ]
     _check_columns(rows, ("question_id", "observed", "mean"), path)
-    lacking = [name for name in ("benchmark", "calibrated", *wanted) if name not in rows]
-    if lacking:
-        raise InputError(
-            "this table of a calibration lacks a column", file=path, expected=f'"{lacking[0]}"', todo=_ANEW
-        )
+    _refuse_lacking(rows, ("benchmark", "calibrated", *wanted), path)
     if rows["calibrated"].dtype != bool:
         raise InputError("", file=path, where='column "calibrated"', expected="True or False", todo=_ANEW)
     fitted = rows[rows["calibrated"]]
@@ -342,7 +343,7 @@ def _about(home: Path) -> dict[str, Any]:
             file=home,
             todo="Name the folder that a finished study wrote as <results>/calibration",
         )
-    about: dict[str, Any] = read_json(path)
+    about: dict[str, Any] = read_json(path, _ANEW)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InputError("this is not a calibration", file=path, expected=f'"format": "{FORMAT}"')
     if about.get("version") != VERSION:

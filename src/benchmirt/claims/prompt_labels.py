@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmirt.claims.small_table import read_rows
 from benchmirt.errors import InputError, nearest
+from benchmirt.sources.reading import read_rows
 
 __all__ = ["VALUES", "read_labels"]
 
@@ -20,10 +20,10 @@ def read_labels(path: str | Path) -> dict[str, float]:
     InputError
         If the file is no such table; the sentence names the row.
     """
-    columns, rows = read_rows(path)
+    columns, rows = read_rows(Path(path), str(path))
     if sorted(columns) != ["label", "question_id"]:
         unknown = [one for one in columns if one not in ("question_id", "label")]
-        near = next(iter(nearest(one, ("question_id", "label")) for one in unknown), None)
+        near = nearest(unknown[0], ("question_id", "label")) if unknown else None
         raise InputError(
             "a table of prompt labels has other columns",
             file=path,

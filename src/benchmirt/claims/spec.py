@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmirt import paths
 from benchmirt.claims.prompt_labels import read_labels
-from benchmirt.claims.small_table import read_rows
 from benchmirt.claims.verdict import Region
 from benchmirt.errors import InputError, faults, nearest
+from benchmirt.sources.reading import read_rows
 
 if TYPE_CHECKING:
     from benchmirt.config import Study
@@ -649,7 +649,7 @@ def read_figures(path: Path, column: str) -> list[tuple[dict[str, str], float]]:
         If the file is no such table, lacks the column or any that says whose figures these are, says of two rows that they
         are about the same, or a figure is not a number.
     """
-    header, rows = read_rows(path)
+    header, rows = read_rows(path, str(path))
     if column not in header:
         near = nearest(column, header)
         raise InputError(

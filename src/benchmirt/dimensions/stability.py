@@ -521,7 +521,7 @@ def _null(
     `least` holds the observed congruence and ability correlation.
     """
     fitted = fit_null(data, k - 1, options)
-    rows: list[pd.DataFrame] = [pd.DataFrame(columns=_NULL)]
+    rows: list[pd.DataFrame] = []
     exceeded = np.zeros(2, dtype=int)
     for b in progress(range(replicates), replicates, f"null data with {k - 1} dimension{'s' * (k != 2)}"):
         found = kept.get(f"null/{dims}/{k}/{b}")
@@ -533,7 +533,7 @@ def _null(
         exceeded += np.mean(found, axis=1) >= least
         if exceeded.max() >= _ENOUGH:
             break
-    return pd.concat(rows[1:] or rows, ignore_index=True)
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=_NULL)
 
 
 def _null_replicate(

@@ -28,6 +28,7 @@ from benchmirt.figures import (
     verdicts,
     words,
 )
+from benchmirt.files import read_json
 from benchmirt.resampling import LEVEL, clusters, stretch, student_factor
 
 Floats = NDArray[np.float64]
@@ -68,7 +69,7 @@ def records(results: Path, study: Any) -> list[dict[str, Any]]:
         wanted = store.read_csv(table, ("claim",))["claim"].tolist()
     if wanted is None:
         wanted = sorted(path.stem for path in (results / "claims").glob("*.json"))
-    found = [store.read_json(results / "claims" / f"{name}.json") for name in wanted]
+    found = [read_json(results / "claims" / f"{name}.json") for name in wanted]
     return sorted(found, key=lambda r: (r.get("corrected") or {}).get("verdict") == "cannot test")
 
 
@@ -91,7 +92,7 @@ def _models(results: Path) -> pd.DataFrame:
 
 def _stability(results: Path) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
     found, splits, null = (results / path for path in catalogue.STABILITY)
-    return store.read_json(found), store.read_csv(splits), store.read_csv(null)
+    return read_json(found), store.read_csv(splits), store.read_csv(null)
 
 
 def _agreement(results: Path) -> Figure:
@@ -107,9 +108,7 @@ def _directions(results: Path) -> Figure:
 
 def _by_number(results: Path) -> dict[str, Any]:
     """Return the evidence on the number of dimensions, that of single answers, as published, among it."""
-    number, prediction = (
-        store.read_json(results / file) for file in (catalogue.NUMBER, catalogue.PREDICTION)
-    )
+    number, prediction = (read_json(results / file) for file in (catalogue.NUMBER, catalogue.PREDICTION))
     return {**number, "cellwise": prediction.get("cellwise")}
 
 
@@ -118,7 +117,7 @@ _GENERAL: dict[str, Callable[[Path], Figure]] = {
     "item_map": lambda r: items.item_map(_items(r), store.read_abilities(r)),
     "directions": _directions,
     "correlations": _agreement,
-    "eigenvalues": lambda r: number.eigenvalues(store.read_json(r / catalogue.NUMBER)),
+    "eigenvalues": lambda r: number.eigenvalues(read_json(r / catalogue.NUMBER)),
     "heldout": lambda r: number.heldout(_by_number(r)),
     "stability": lambda r: steadiness.stability(*_stability(r)),
     "reproducibility": lambda r: steadiness.reproducibility(
@@ -126,11 +125,11 @@ _GENERAL: dict[str, Callable[[Path], Figure]] = {
     ),
     "scores": lambda r: foretold.scores(
         store.read_csv(r / "prediction" / "scores.csv", ("split", "method", "fold", "metric", "value")),
-        store.read_json(r / catalogue.PREDICTION),
+        read_json(r / catalogue.PREDICTION),
     ),
     "calibration": lambda r: foretold.calibration(
         store.read_csv(r / "prediction" / "calibration.csv", ("split", "method", "predicted", "observed")),
-        store.read_json(r / catalogue.PREDICTION),
+        read_json(r / catalogue.PREDICTION),
     ),
     "coverage": lambda r: coverage.coverage(
         store.read_csv(r / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items", "observed"))
@@ -191,7 +190,7 @@ def figure(name: str, results: Path, study: Any) -> tuple[Figure, str]:
             found=name,
             expected=words.listing([*catalogue.CATALOGUE, "claim_{id}"], "or"),
         ) from None
-    record = store.read_json(results / "claims" / f"{identifier}.json")
+    record = read_json(results / "claims" / f"{identifier}.json")
     return _of_claim(results, record), f"{identifier}: {record.get('statement') or ''}".strip()
 
 

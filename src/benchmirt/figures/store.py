@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from benchmirt.errors import InputError
 from benchmirt.figures.words import capital
-from benchmirt.files import AGAIN
-from benchmirt.files import read_json as read_json
+from benchmirt.files import AGAIN, read_json
 
 Floats = NDArray[np.float64]
 

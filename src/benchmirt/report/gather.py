@@ -14,6 +14,7 @@ import xarray as xr
 
 from benchmirt.errors import InputError
 from benchmirt.figures import agreement, catalogue, drawing, store
+from benchmirt.files import read_json
 from benchmirt.report import POLICIES
 
 
@@ -236,9 +237,9 @@ def gather(
         simulated=bool(study.simulated),
         records=tuple(drawing.records(results, study)),
         naming=naming,
-        labels=store.read_json(home / "labels.json"),
-        number=store.read_json(home / "number.json"),
-        stability=store.read_json(home / "stability.json"),
+        labels=read_json(home / "labels.json"),
+        number=read_json(home / "number.json"),
+        stability=read_json(home / "stability.json"),
         reproducibility=store.read_csv(results / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension")),
         item_statistics=store.read_csv(
             results / catalogue.ITEMS, ("question_id", "benchmark", "discrimination_1")
@@ -250,10 +251,8 @@ def gather(
         coverage=store.read_csv(
             results / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items")
         ),
-        summaries={
-            policy: store.read_json(results / "matrix" / policy / "summary.json") for policy in POLICIES
-        },
+        summaries={policy: read_json(results / "matrix" / policy / "summary.json") for policy in POLICIES},
         fits=read_fits(results),
-        card=store.read_json(results / "data_card.json"),
+        card=read_json(results / "data_card.json"),
         profiles=store.read_csv(results / "profiles" / "benchmarks.csv", ("benchmark", "category")),
     )

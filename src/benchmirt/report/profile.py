@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmirt.claims.verdict import MIN_MODELS, is_trial
 from benchmirt.figures import profile as drawing
 from benchmirt.figures import store, style, words
-from benchmirt.files import atomic_folder
+from benchmirt.files import atomic_folder, read_json
 from benchmirt.report import benchmark_page, card, page, story, tables
 
 __all__ = ["Profiled", "gather", "render", "write"]
@@ -114,13 +114,13 @@ def gather(
         configfiles=tuple(configfiles),
         overrides=tuple(overrides),
         naming=naming,
-        stability=store.read_json(results / "dimensions" / "stability.json"),
+        stability=read_json(results / "dimensions" / "stability.json"),
         benchmarks=_table(home / "benchmarks.csv", ("benchmark", "items", "kept")),
         groups=_table(home / "groups.csv", ("benchmark", "group", "items")),
         items=items,
         a=store.discriminations(fitted, naming.dims),
         missingness=store.read_csv(results / "matrix" / "honest" / "missingness.csv", ("benchmark",)),
-        models=int(store.read_json(results / "matrix" / "honest" / "summary.json")["models_kept"]),
+        models=int(read_json(results / "matrix" / "honest" / "summary.json")["models_kept"]),
     )
 
 

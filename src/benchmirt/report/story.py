@@ -262,7 +262,7 @@ def strangers(found: Findings) -> list[str]:
         return []
     told: dict[tuple[str, str], list[str]] = {}
     for row in found.profiles.to_dict("records"):
-        category = str(row["category"] or "")
+        category = row["category"] if isinstance(row["category"], str) else ""
         for k, entry in enumerate(found.naming.details, start=1):
             low, high = (row.get(f"angle_{k}_{end}", float("nan")) for end in ("low", "high"))
             name = entry.get("name")

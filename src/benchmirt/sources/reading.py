@@ -443,6 +443,20 @@ def batches(path: Path, file: str) -> Iterator[pa.RecordBatch]:
         ) from None
 
 
+def read_rows(path: Path, file: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """Read a CSV file whole: the names of its columns, and its rows by name with their numbers.
+
+    Raises
+    ------
+    InputError
+        As :func:`rows` and :func:`check_header`, of which no column is asked for.
+    """
+    content = rows(path, file)
+    _, header = next(content)
+    check_header(header, file, header[0])
+    return header, [(number, dict(zip(header, fields, strict=True))) for number, fields in content]
+
+
 def read_sheet(path: Path, file: str, needed: str) -> Sheet:
     """Read a table of texts (facts of items or models) whole.
 
