@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     # a device per chain, whatever the number of threads: chains that share one are compiled to other bits
-    launched = logs.start(snakemake, devices=snakemake.params.options.get("chains", 1))
+    launched = logs.start(snakemake, **snakemake.params.launch)
     from pathlib import Path
 
     from benchmirt import files, inference, matrix
 
     row = snakemake.params.fit
     inference.fit_to_file(
-        matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"]),
+        matrix.load(Path(snakemake.input[0]).parent, asymptotes=row["asymptotes"], testlets=row["testlets"]),
         snakemake.output.fit,
         engine=row["engine"],
         dims=row["dims"],
         seed=int(snakemake.wildcards.seed),
         options=snakemake.params.options,
         priors=snakemake.params.priors,
+        devices=snakemake.params.shared_by,
     )
     files.write_json(launched.usage(), snakemake.output.run)

@@ -1151,16 +1151,25 @@ def _read_claims(given: str, path: Path, origin: str) -> Any:
 
 
 def fits_table(study: Study) -> list[dict[str, Any]]:
-    """Return the fits of a study, a row each: fit, engine, policy, dims, asymptotes, seeds, purpose.
+    """Return the fits of a study, a row each: fit, engine, policy, dims, asymptotes, testlets, seeds, purpose.
 
     ``published`` repeats the published study's analysis, ``corrected`` is the headline; ``dims-k1`` and on
-    are for the number of dimensions, and ``nuts`` checks the headline by sampling.
+    are for the number of dimensions; ``nuts`` checks the headline by sampling, ``testlets`` by modelling what the items
+    of a testlet share.
     """
     fits = study.fits
     seeds = list(range(fits["seeds"]))
 
     def row(
-        fit: str, engine: str, policy: str, dims: int, asymptotes: bool, own: list[int], purpose: str
+        fit: str,
+        engine: str,
+        policy: str,
+        dims: int,
+        asymptotes: bool,
+        own: list[int],
+        purpose: str,
+        *,
+        testlets: bool = False,
     ) -> dict[str, Any]:
         return {
             "fit": fit,
@@ -1168,6 +1177,7 @@ def fits_table(study: Study) -> list[dict[str, Any]]:
             "policy": policy,
             "dims": dims,
             "asymptotes": asymptotes,
+            "testlets": testlets,
             "seeds": own,
             "purpose": purpose,
         }
@@ -1183,4 +1193,7 @@ def fits_table(study: Study) -> list[dict[str, Any]]:
     ]
     if fits["nuts"]["run"]:
         rows.append(row("nuts", "nuts", "honest", fits["dims"], floors, [0], "the headline by sampling"))
+    if fits["testlets"]:
+        purpose = "the headline with effects of testlets"
+        rows.append(row("testlets", "em", "honest", fits["dims"], floors, [0], purpose, testlets=True))
     return rows

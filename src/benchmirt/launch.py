@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import re
 import sys
@@ -24,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from benchmirt.errors import InputError
 from benchmirt.provenance import cpu_type
 
 _THREAD_VARIABLES = (
@@ -34,6 +36,7 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "PJRT_NPROC",  # the size of XLA's thread pool on the host
 )
+CUDA_VERSIONS = (12, 13)
 _claims: list[IO[str]] = []  # open lock files: a core stays claimed for as long as this process lives
 
 
@@ -128,7 +131,27 @@ def _claim_cores(threads: int) -> tuple[int, ...]:
     return tuple(claimed)
 
 
-def prepare(threads: int, *, devices: int | None = None) -> Launch:
+def _prefer_gpu() -> None:
+    """Choose JAX's CUDA platform, unless the user has chosen one, and let it take memory as it needs it.
+
+    Raises
+    ------
+    InputError
+        If nothing is installed that JAX could reach a GPU by.
+    """
+    if "JAX_PLATFORMS" not in os.environ:
+        if not any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in CUDA_VERSIONS):
+            raise InputError(
+                "the fits ask for GPUs (fits.gpus), and JAX's CUDA plugin is not installed here",
+                expected="the packages of the extra `gpu`, or JAX_PLATFORMS set to the platform to run on",
+                todo="Run `pip install -e '.[gpu]'` in the environment of the jobs, or set fits.gpus to 0",
+            )
+        os.environ["JAX_PLATFORMS"] = "cuda"
+    # else the first of several jobs on one GPU takes three quarters of its memory
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+def prepare(threads: int, *, devices: int | None = None, gpus: int = 0) -> Launch:
     """Bind this process to its threads and set what JAX reads when it starts.
 
     Parameters
@@ -137,6 +160,8 @@ def prepare(threads: int, *, devices: int | None = None) -> Launch:
         Threads of the job, at least 1.
     devices
         Host devices that JAX shows [``threads``]: parallel chains need one each.
+    gpus
+        GPUs that the job asked for; with any, JAX runs on them.
 
     Returns
     -------
@@ -148,6 +173,8 @@ def prepare(threads: int, *, devices: int | None = None) -> Launch:
     ------
     ValueError
         ``threads`` or ``devices`` is below 1.
+    InputError
+        GPUs are asked for where JAX could reach none.
     RuntimeError
         JAX is already imported, so that nothing of this would have any effect.
     """
@@ -156,6 +183,8 @@ def prepare(threads: int, *, devices: int | None = None) -> Launch:
         raise ValueError(f"threads and devices must be at least 1, not {threads} and {devices}")
     if "jax" in sys.modules:
         raise RuntimeError("launch.prepare must run before jax is imported")
+    if gpus:
+        _prefer_gpu()
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(threads)
     flags = os.environ.get("XLA_FLAGS", "")

@@ -2,16 +2,17 @@
 
 A response of model ``i`` to item ``j`` is right with probability::
 
-    P(y_ij = 1) = c_j + (u_j - c_j) * sigmoid(eta_ij),    eta_ij = a_j . theta_i + d_j
+    P(y_ij = 1) = c_j + (u_j - c_j) * sigmoid(eta_ij),    eta_ij = a_j . theta_i + d_j [+ gamma_i,t(j)]
 
-with ``c`` the lower asymptote (chance floor) and ``u`` the upper one (Lord 1980; Barton and Lord 1981).
+with ``c`` the lower asymptote (chance floor) and ``u`` the upper one (Lord 1980; Barton and Lord 1981), and, where asked for,
+the effect ``gamma`` of the item's testlet ``t`` on the model (Bradlow, Wainer and Wang 1999).
 ``c = 0, u = 1`` is the two-parameter logistic model in its multidimensional, compensatory form (Reckase 2009).
 Responses are int8: 1 right, 0 wrong, -1 missing; a missing cell contributes nothing.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from benchmirt.tiles import Tiled
 __all__ = [
     "Asymptotes",
     "Bends",
+    "Testlets",
     "bends_of",
     "cell_log_likelihood",
     "expected_logistic",
@@ -42,6 +44,21 @@ class Asymptotes(NamedTuple):
 
     floor: Array
     ceiling: Array
+
+
+class Testlets(NamedTuple):
+    """What items of one testlet share beyond the abilities.
+
+    Attributes
+    ----------
+    effect
+        Effect of each testlet on each model, logits, shape (testlets, models).
+    of_item
+        Which testlet an item belongs to, int32, shape (items,); the number of testlets where it belongs to none.
+    """
+
+    effect: Array
+    of_item: Array
 
 
 def asymptotes_of(floor: ArrayLike, ceiling: ArrayLike) -> Asymptotes | None:
@@ -63,6 +80,13 @@ def asymptotes_of(floor: ArrayLike, ceiling: ArrayLike) -> Asymptotes | None:
     if np.all(low == 0) and np.all(high == 1):
         return None
     return Asymptotes(jnp.asarray(low), jnp.asarray(high))
+
+
+def testlet_index(testlet: ArrayLike) -> Array | None:
+    """Return the index of :class:`Testlets` from codes with -1 for none, shape (items,), or None if no item has a testlet."""
+    codes = np.asarray(testlet)
+    number = int(codes.max(initial=-1)) + 1
+    return jnp.asarray(np.where(codes < 0, number, codes), jnp.int32) if number else None
 
 
 def probability(eta: ArrayLike, floor: ArrayLike = 0.0, ceiling: ArrayLike = 1.0) -> Array:
@@ -254,7 +278,17 @@ def expected_score_and_curvature(
     return jnp.where(seen, score, 0.0), jnp.where(seen, curvature, 0.0)
 
 
-def _logits(theta: Array, a: Array, d: Array) -> Array:
+def effect_by_item(effect: Array, index: Array) -> Array:
+    """Return the testlets' effects (testlets, models) item by item, (models, items); 0 for an item without a testlet."""
+    return effect.at[index].get(mode="fill", fill_value=0.0).T
+
+
+def effect_total(per_cell: Array, index: Array, testlets: int) -> Array:
+    """Add up (models, items) by testlet, (testlets, models); items without a testlet are left out."""
+    return jnp.zeros((testlets, per_cell.shape[0])).at[index].add(per_cell.T, mode="drop")
+
+
+def _logits(theta: Array, a: Array, d: Array, testlets: Testlets | None) -> Array:
     """Logits (models, items) from theta (models, dims) and, by dimension, a (dims, items).
 
     Multiply-adds that fuse with what follows; a matrix product would write the logits out and read them again.
@@ -262,24 +296,57 @@ def _logits(theta: Array, a: Array, d: Array) -> Array:
     eta = jnp.broadcast_to(d, (theta.shape[0], d.shape[0]))
     for k in range(theta.shape[1]):
         eta = eta + theta[:, k : k + 1] * a[k]
-    return eta
+    return eta if testlets is None else eta + effect_by_item(*testlets)
+
+
+class _Items(NamedTuple):
+    """What the likelihood needs of the items, their last axis: a (dims, items), d (items,), asymptotes, testlet (items,)."""
+
+    a: Array
+    d: Array
+    asymptotes: Asymptotes | None
+    testlet: Array | None
+
+
+class _Models(NamedTuple):
+    """What it needs of the models: theta (models, dims) and the testlets' effects (testlets, models)."""
+
+    theta: Array
+    effect: Array | None
+
+
+def _parts(
+    theta: Array, a: Array, d: Array, asymptotes: Asymptotes | None, testlets: Testlets | None
+) -> tuple[_Items, _Models]:
+    effect, index = (None, None) if testlets is None else testlets
+    return _Items(a.T, d, asymptotes, index), _Models(theta, effect)
+
+
+def _logits_of(items: _Items, models: _Models) -> Array:
+    testlets = (
+        None if items.testlet is None or models.effect is None else Testlets(models.effect, items.testlet)
+    )
+    return _logits(models.theta, items.a, items.d, testlets)
 
 
 def item_log_likelihood(
-    theta: Array, a: Array, d: Array, responses: ArrayLike | Tiled, asymptotes: Asymptotes | None = None
+    theta: Array,
+    a: Array,
+    d: Array,
+    responses: ArrayLike | Tiled,
+    asymptotes: Asymptotes | None = None,
+    testlets: Testlets | None = None,
 ) -> Array:
     """Log likelihood of each item, summed over models, shape (items,); arguments as in :func:`log_likelihood`."""
-    tiled = tiles.split(responses)
-    items = tiled.pad((a.T, d, asymptotes))
 
-    def of_each_cell(y: Array, a: Array, d: Array, asymptotes: Asymptotes | None) -> Array:
-        return cell_log_likelihood(_logits(theta, a, d), y, asymptotes)
+    def of_each_cell(y: Array, items: _Items, models: _Models) -> Array:
+        return cell_log_likelihood(_logits_of(items, models), y, items.asymptotes)
 
-    def step(total: Array, tile: tiles.Tile) -> Array:
-        cells = tile.cells(of_each_cell, *jax.tree.map(tile.take, items))
-        return tile.put(total, cells.sum(axis=0))
+    def of_tile(tile: tiles.Tile, items: _Items, models: _Models) -> tuple[None, Array]:
+        return None, tile.cells(of_each_cell, items, models).sum(axis=0)
 
-    return tiled.trim(tiles.fold(step, jnp.zeros_like(items[1]), tiled))
+    total: Array = tiles.sweep(of_tile, tiles.split(responses), *_parts(theta, a, d, asymptotes, testlets))[1]
+    return total
 
 
 @jax.custom_vjp
@@ -290,6 +357,7 @@ def log_likelihood(
     responses: ArrayLike | Tiled,
     asymptotes: Asymptotes | None = None,
     reference: Array | float = 0.0,
+    testlets: Testlets | None = None,
 ) -> Array:
     """Log likelihood of all responses less a reference; value and gradient in one pass over tiles of items.
 
@@ -311,8 +379,10 @@ def log_likelihood(
     reference
         Constant subtracted from each item's log likelihood, shape (items,) or one for all: totals near 0 keep the
         resolution that float32 loses near 1e6.
+    testlets
+        Effects of testlets, or None.
     """
-    return (item_log_likelihood(theta, a, d, responses, asymptotes) - reference).sum()
+    return (item_log_likelihood(theta, a, d, responses, asymptotes, testlets) - reference).sum()
 
 
 def _forward(
@@ -322,36 +392,39 @@ def _forward(
     responses: ArrayLike | Tiled,
     asymptotes: Asymptotes | None,
     reference: Array | float,
-) -> tuple[Array, tuple[Array, Array, Array]]:
-    tiled = tiles.split(responses)
-    items = tiled.pad((a.T, d, asymptotes))
+    testlets: Testlets | None,
+) -> tuple[Array, tuple[Array, Array, Array, Array | None]]:
     models, dims = theta.shape
     x = jnp.concatenate([theta, jnp.ones((models, 1))], axis=1).T
 
-    def of_each_cell(y: Array, a: Array, d: Array, asymptotes: Asymptotes | None) -> tuple[Array, Array]:
-        outcome = _outcome(_logits(theta, a, d), y, asymptotes)
+    def of_each_cell(y: Array, items: _Items, models: _Models) -> tuple[Array, Array]:
+        outcome = _outcome(_logits_of(items, models), y, items.asymptotes)
         return jnp.where(y >= 0, outcome.log_likelihood, 0.0), _score(outcome, y)
 
-    def step(carry: tuple[Array, Array, Array], tile: tiles.Tile) -> tuple[Array, Array, Array]:
-        total, of_models, of_items = carry
-        taken = jax.tree.map(tile.take, items)
-        log_likelihood, score = tile.cells(of_each_cell, *taken)
+    def of_tile(tile: tiles.Tile, items: _Items, shared: tuple[_Models, Array]) -> tuple[Any, Any]:
+        of_models, x = shared
+        log_likelihood, score = tile.cells(of_each_cell, items, of_models)
+        effect = of_models.effect
+        by_testlet = (
+            None
+            if effect is None or items.testlet is None
+            else effect_total(score, items.testlet, effect.shape[0])
+        )
         # a product and not a sum, which XLA would not vectorise
-        total = tile.put(total, jnp.ones(models) @ log_likelihood)
-        return total, of_models + score @ taken[0].T, tile.put(of_items, x @ score)
+        return (score @ items.a.T, by_testlet), (jnp.ones(models) @ log_likelihood, x @ score)
 
-    total = jnp.zeros_like(items[1])
-    start = (total, jnp.zeros_like(theta), jnp.zeros((dims + 1, total.shape[0])))
-    total, of_models, of_items = tiles.fold(step, start, tiled)
-    total, of_items = tiled.trim((total, of_items))
-    return (total - reference).sum(), (of_models, of_items[:dims].T, of_items[dims])
+    of_items, of_models = _parts(theta, a, d, asymptotes, testlets)
+    (by_model, by_testlet), (total, by_item) = tiles.sweep(
+        of_tile, tiles.split(responses), of_items, (of_models, x)
+    )
+    return (total - reference).sum(), (by_model, by_item[:dims].T, by_item[dims], by_testlet)
 
 
-def _backward(
-    slopes: tuple[Array, Array, Array], upstream: Array
-) -> tuple[Array, Array, Array, None, None, None]:
-    theta, a, d = (upstream * slope for slope in slopes)
-    return theta, a, d, None, None, None
+def _backward(slopes: tuple[Array, Array, Array, Array | None], upstream: Array) -> tuple[Any, ...]:
+    theta, a, d = (upstream * slope for slope in slopes[:3])
+    effect = slopes[3]
+    testlets = None if effect is None else Testlets(upstream * effect, None)  # type: ignore[arg-type]
+    return theta, a, d, None, None, None, testlets
 
 
 log_likelihood.defvjp(_forward, _backward)
@@ -404,11 +477,15 @@ def predict(
     item_cov: ArrayLike,
     floor: ArrayLike = 0.0,
     ceiling: ArrayLike = 1.0,
+    effects: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Array:
     """Probabilities of a right response averaged over the posterior, shape (models, items).
 
     The logistic-normal integral is MacKay's (1992) approximation, within .01 of the exact value for the variances
-    met here. Shapes as in :func:`logit_moments`; ``floor`` and ``ceiling`` have shape (items,).
+    met here. Shapes as in :func:`logit_moments`; ``floor`` and ``ceiling`` have shape (items,); ``effects`` are mean and
+    variance of what the items' testlets add, each (models, items).
     """
     mean, variance = logit_moments(theta_mean, theta_cov, a_mean, d_mean, item_cov)
+    if effects is not None:
+        mean, variance = mean + jnp.asarray(effects[0]), variance + jnp.asarray(effects[1])
     return probability(moderated(mean, variance)[0], floor, ceiling)

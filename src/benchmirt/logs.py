@@ -61,7 +61,7 @@ def _record(kind: type[BaseException], fault: BaseException, trace: TracebackTyp
         log.critical("the job failed: %s", str(fault) or kind.__name__, exc_info=(kind, fault, trace))
 
 
-def start(job: Any, *, devices: int | None = None) -> launch.Launch:
+def start(job: Any, *, devices: int | None = None, gpus: int = 0) -> launch.Launch:
     """Begin a script: set up its log and prepare the process for JAX.
 
     Parameters
@@ -70,6 +70,8 @@ def start(job: Any, *, devices: int | None = None) -> launch.Launch:
         The ``snakemake`` object of the script: its ``log``, ``rule``, ``wildcards`` and ``threads`` are read.
     devices
         Host devices that JAX shows [as many as threads].
+    gpus
+        GPUs that the job asked for, on which JAX then runs.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def start(job: Any, *, devices: int | None = None) -> launch.Launch:
         The threads, devices, cores and cache of this process.
     """
     set_up(job.log[0] if job.log else None, " ".join([job.rule, *map(str, job.wildcards)]))
-    launched = launch.prepare(job.threads, devices=devices)
+    launched = launch.prepare(job.threads, devices=devices, gpus=gpus)
     log.debug(
         "started with %d threads on cores %s", launched.threads, launched.cores or "of the system's choice"
     )

@@ -86,6 +86,9 @@ class ResponseData:
         float32 of shape (J,): lower and upper asymptote, 0 and 1 where there is none.
     lineage
         int64 of shape (N,): models with the same code are not independent of each other.
+    testlet
+        int64 of shape (J,): items with the same code share an effect on each model; -1 where there is none, or where none
+        is to be modelled.
     item_table, model_table
         The rows of ``items.parquet`` and ``models.parquet`` in the same order.
     hash
@@ -98,6 +101,7 @@ class ResponseData:
     floor: NDArray[np.float32]
     ceiling: NDArray[np.float32]
     lineage: NDArray[np.int64]
+    testlet: NDArray[np.int64]
     item_table: pd.DataFrame = field(repr=False)
     model_table: pd.DataFrame = field(repr=False)
     hash: str = field(init=False)
@@ -107,10 +111,15 @@ class ResponseData:
         for names in (self.models, self.items):
             digest.update("\0".join(names).encode())
             digest.update(b"\0\0")
-        for array in (self.responses, self.floor, self.ceiling, self.lineage):
+        for array in (self.responses, self.floor, self.ceiling, self.lineage, self.testlet):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         object.__setattr__(self, "hash", digest.hexdigest())
+
+    @property
+    def testlets(self) -> int:
+        """Number of testlets whose effects are to be modelled."""
+        return int(self.testlet.max(initial=-1)) + 1
 
 
 # -- contracts ----------------------------------------------------------------------------------------------
@@ -1147,6 +1156,22 @@ def _asymptotes(item_table: pd.DataFrame) -> tuple[NDArray[np.float32], NDArray[
     return floor, ceiling
 
 
+def _testlets(item_table: pd.DataFrame) -> NDArray[np.int64]:
+    """Return codes of the items' testlets, those of a benchmark by themselves; -1 where an item shares its testlet with none."""
+    named = item_table["testlet"].notna() & (item_table["testlet"] != "")
+    codes = item_table.groupby(["benchmark", "testlet"], sort=False, dropna=False).ngroup()
+    shared = named & codes.duplicated(keep=False)
+    return _numbered(codes.where(shared, -1).to_numpy(dtype=np.int64))
+
+
+def _numbered(codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return codes numbered from 0 in the order in which they are met; negative ones stay -1."""
+    own = codes >= 0
+    numbered = np.full(codes.shape, -1, np.int64)
+    numbered[own] = pd.factorize(codes[own])[0]
+    return numbered
+
+
 def _assemble(
     values: NDArray[np.int8], item_table: pd.DataFrame, model_table: pd.DataFrame, asymptotes: bool
 ) -> ResponseData:
@@ -1174,6 +1199,7 @@ def _data(
         floor=floor,
         ceiling=ceiling,
         lineage=pd.factorize(model_table["lineage"])[0].astype(np.int64),
+        testlet=np.full(len(item_table), -1, np.int64),
         item_table=item_table,
         model_table=model_table,
     )
@@ -1195,7 +1221,7 @@ def _read_back(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
     return table
 
 
-def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
+def load(folder: str | Path, *, asymptotes: bool, testlets: bool = False) -> ResponseData:
     """Load the kept items and models of a matrix.
 
     Parameters
@@ -1205,6 +1231,8 @@ def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
     asymptotes
         Whether floors and ceilings follow from the number of options (1/options, or 1 - 1/options above for
         inverted items); otherwise they are 0 and 1.
+    testlets
+        Whether effects of testlets are to be modelled.
 
     Raises
     ------
@@ -1226,7 +1254,8 @@ def load(folder: str | Path, *, asymptotes: bool) -> ResponseData:
     table = pq.read_table(home / "responses.parquet", columns=list(model_table_kept["model"]))
     for place, name in enumerate(model_table_kept["model"]):
         responses[place] = table[name].fill_null(-1).to_numpy()[rows]
-    return _data(responses, item_table_kept, model_table_kept, asymptotes)
+    data = _data(responses, item_table_kept, model_table_kept, asymptotes)
+    return replace(data, testlet=_testlets(item_table_kept)) if testlets else data
 
 
 def from_arrays(
@@ -1235,6 +1264,7 @@ def from_arrays(
     benchmark: Sequence[str] | NDArray[Any] | None = None,
     floor: NDArray[Any] | float | None = None,
     ceiling: NDArray[Any] | float | None = None,
+    testlet: Sequence[int] | NDArray[Any] | None = None,
 ) -> ResponseData:
     """Make response data from arrays, without files.
 
@@ -1248,6 +1278,8 @@ def from_arrays(
         Shape (J,): names; all ``"all"`` if absent.
     floor, ceiling
         Shape (J,) or one number for all: asymptotes; 0 and 1 if absent.
+    testlet
+        Shape (J,): codes of testlets whose effects are to be modelled, -1 for none; none if absent.
 
     Raises
     ------
@@ -1303,6 +1335,7 @@ def from_arrays(
         floor=_per_item(floor, 0.0, size, "floor"),
         ceiling=_per_item(ceiling, 1.0, size, "ceiling"),
         lineage=codes.astype(np.int64),
+        testlet=_numbered(np.full(size, -1, np.int64) if testlet is None else np.asarray(testlet, np.int64)),
         item_table=_with_reasons(items, [None] * size, _ITEM_COLUMNS),
         model_table=_with_reasons(table, [None] * count, _MODEL_COLUMNS),
     )
@@ -1339,6 +1372,7 @@ def select(
         floor=data.floor[what],
         ceiling=data.ceiling[what],
         lineage=data.lineage[who],
+        testlet=_numbered(data.testlet[what]),
         item_table=data.item_table.iloc[what].reset_index(drop=True),
         model_table=data.model_table.iloc[who].reset_index(drop=True),
     )

@@ -3,12 +3,13 @@
     theta_i ~ N(0, I_K)                      abilities of the models
     a_jk    ~ N(0, tau_k),  signed           discriminations of the items
     d_j     ~ N(mu_d, sigma_d)               intercepts of the items
-    P(y_ij = 1) = c_j + (u_j - c_j) * sigmoid(a_j . theta_i + d_j)
+    gamma_it ~ N(0, sigma_t)                 effects of testlets on the models, where asked for
+    P(y_ij = 1) = c_j + (u_j - c_j) * sigmoid(a_j . theta_i + d_j [+ gamma_i,t(j)])
 
-with tau_k ~ HalfNormal(tau_scale), mu_d ~ N(0, intercept_scale), sigma_d ~ HalfNormal(intercept_scale): the same
-weakly informative priors for every number of dimensions. Scales are half-normal, never Gamma precisions, whose
-guides run into NaN (as the study's own tool does). Fixing theta to N(0, I) fixes location and scale; rotation and
-signs are settled afterwards (:mod:`benchmirt.identification`).
+with tau_k ~ HalfNormal(tau_scale), mu_d ~ N(0, intercept_scale), sigma_d ~ HalfNormal(intercept_scale) and
+sigma_t ~ HalfNormal(testlet_scale): the same weakly informative priors for every number of dimensions. Scales are half-normal,
+never Gamma precisions, whose guides run into NaN (as the study's own tool does). Fixing theta to N(0, I) fixes location and
+scale; rotation and signs are settled afterwards (:mod:`benchmirt.identification`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import constraints
 
-from benchmirt.likelihood import Asymptotes, log_likelihood
+from benchmirt.likelihood import Asymptotes, Testlets, log_likelihood
 from benchmirt.priors import Priors
 from benchmirt.tiles import Tiled
 
@@ -44,8 +45,10 @@ def mirt(
     priors: Priors = _PRIORS,
     reference: Array | float = 0.0,
     framed: bool = False,
+    testlet: Array | None = None,
+    testlets: int = 0,
 ) -> None:
-    """Multidimensional two-parameter logistic model with known asymptotes.
+    """Multidimensional two-parameter logistic model with known asymptotes, and with effects of testlets if there are any.
 
     Parameters
     ----------
@@ -64,6 +67,8 @@ def mirt(
         Sample the item parameters (a_1..a_K, d) as one site ``item``, in the frame in which the sample of abilities
         has mean 0 and covariance I. The posterior is the same; location and scale, which all items share, then no
         longer tie every item parameter to every ability, so that Hamiltonian trajectories can be short.
+    testlet, testlets
+        Which testlet an item belongs to (see :class:`benchmirt.likelihood.Testlets`), and how many there are; 0: none.
     """
     models, items = responses.shape
     tau = numpyro.sample("tau", dist.HalfNormal(priors.tau_scale).expand([dims]).to_event(1))
@@ -84,4 +89,9 @@ def mirt(
     else:
         a = numpyro.sample("a", dist.Normal(0.0, tau).expand([items, dims]).to_event(2))
         d = numpyro.sample("d", dist.Normal(mu_d, sigma_d).expand([items]).to_event(1))
-    numpyro.factor("responses", log_likelihood(theta, a, d, responses, asymptotes, reference))
+    effects = None
+    if testlets and testlet is not None:
+        sigma_t = numpyro.sample("sigma_t", dist.HalfNormal(priors.testlet_scale))
+        gamma = numpyro.sample("gamma", dist.Normal(0.0, sigma_t).expand([testlets, models]).to_event(2))
+        effects = Testlets(gamma, testlet)
+    numpyro.factor("responses", log_likelihood(theta, a, d, responses, asymptotes, reference, effects))

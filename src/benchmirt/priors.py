@@ -17,10 +17,13 @@ class Priors:
         Scale of the half-normal prior of tau_k, the standard deviation of the discriminations.
     intercept_scale
         Scale of the normal prior of mu_d and of the half-normal prior of sigma_d.
+    testlet_scale
+        Scale of the half-normal prior of sigma_t, the standard deviation of the testlets' effects, where there are any.
     """
 
     tau_scale: float = 1.0
     intercept_scale: float = 2.0
+    testlet_scale: float = 1.0
 
     def as_dict(self) -> dict[str, float]:
         """Return the scales by name, as fit records keep them."""

@@ -4,87 +4,92 @@ What a fit computes per cell (logits, probabilities, scores) is needed once and 
 to stay in a core's cache, so that a pass costs the arithmetic and not the memory traffic, and needs memory for the int8 responses
 and one tile only. On an accelerator, whose memory is fast and whose launches are slow, the one tile is the whole matrix.
 
-A pass is a loop over tiles, over arrays whose last axis is the items::
+A pass is one function of a tile, over arrays whose last axis is the items. It returns what is summed over the tiles and what
+belongs to the tile's items::
 
-    tiled = split(responses)
-    items = tiled.pad(items)
+    def of_tile(tile, items, shared):
+        cells = tile.cells(of_each_cell, items, shared)     # (models, width)
+        return cells.sum(axis=1), cells.sum(axis=0)
 
-    def step(total, tile):
-        cells = tile.cells(of_each_cell, theta, tile.take(items))     # (models, width)
-        return tile.put(total, cells.sum(axis=0))
+    of_models, of_items = sweep(of_tile, split(responses), items, shared)
 
-    total = tiled.trim(fold(step, tiled.pad(jnp.zeros(tiled.items)), tiled))
+Several devices, of one process or of several, hold a share of the tiles each. Every device then goes through its own, and only
+the sums and the items' results pass between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
-__all__ = ["Tile", "Tiled", "fold", "split", "width_of"]
+__all__ = ["Tile", "Tiled", "over_devices", "split", "sweep", "width_of"]
 
 CELLS = 65_536  # a float32 array of so many cells takes a quarter of a megabyte
 LANES = 16
+AXIS = "items"
 
-Carry = TypeVar("Carry")
 Tree = TypeVar("Tree")
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Tiled:
-    """Responses by tile. Items that fill the last tile up are missing everywhere.
+    """Responses by tile. Items that fill the last tile up are missing everywhere, as are tiles that give every device as many.
 
     Attributes
     ----------
     responses
-        1, 0 or -1 (missing), int8, shape (tiles, models, width).
+        1, 0 or -1 (missing), int8, shape (tiles, models, width); of a device's own tiles where ``local``.
     occupied
         The number of each tile, from 1, or 0 where it holds no response, shape (tiles,). Numbers, since a column of equal truth
         values would be folded away with the border that it makes (see :meth:`Tile.cells`).
     items
-        Number of items.
+        Number of items, on all devices together.
+    mesh
+        The devices that share the tiles, or None for one.
+    local
+        Whether this is what one device sees of them (see :func:`over_devices`).
     """
 
     responses: Array
     occupied: Array
     items: int = field(metadata={"static": True})
+    mesh: Mesh | None = field(default=None, metadata={"static": True})
+    local: bool = field(default=False, metadata={"static": True})
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of models and of items."""
         return self.responses.shape[1], self.items
 
-    def pad(self, per_item: Tree) -> Tree:
-        """Return arrays (..., items) filled up with zeros to whole tiles."""
-        spare = self.responses.shape[0] * self.responses.shape[2] - self.items
+    @property
+    def _shares(self) -> int:
+        """Number of devices whose tiles are not here."""
+        return self.mesh.size if self.local and self.mesh is not None else 1
+
+    def _pad(self, per_item: Tree) -> Tree:
+        """Fill arrays (..., items) up with zeros to the tiles of all devices."""
+        spare = self._shares * self.responses.shape[0] * self.responses.shape[2] - self.items
         return jax.tree.map(lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)]), per_item)
 
-    def trim(self, per_item: Tree) -> Tree:
-        """Return arrays of whole tiles without what fills the last one up: (..., items)."""
+    def _trim(self, per_item: Tree) -> Tree:
+        """Take away again what fills the last tiles up."""
         return jax.tree.map(lambda x: x[..., : self.items], per_item)
 
 
 class Tile(NamedTuple):
-    """A stretch of items: their responses (models, width), a number above 0 if there are any, and where it starts."""
+    """The responses (models, width) of a stretch of items, and a number above 0 if there are any."""
 
     responses: Array
     occupied: Array
-    start: Array
-
-    def take(self, per_item: Array) -> Array:
-        """Return the tile's part of an array of whole tiles."""
-        return lax.dynamic_slice_in_dim(per_item, self.start, self.responses.shape[1], axis=-1)
-
-    def put(self, per_item: Array, values: Array) -> Array:
-        """Return the array of whole tiles with the tile's part replaced by the values (..., width)."""
-        return lax.dynamic_update_slice_in_dim(per_item, values, self.start, axis=-1)
 
     def cells(self, function: Callable[..., Any], *operands: Any) -> Any:
         """Return ``function(responses, *operands)``, or zeros of the same shape where the tile holds no response.
@@ -109,41 +114,120 @@ def width_of(models: int, items: int) -> int:
     return min(items, -(-width // LANES) * LANES)
 
 
-def split(responses: ArrayLike | Tiled) -> Tiled:
+def split(responses: ArrayLike | Tiled, devices: Sequence[jax.Device] = ()) -> Tiled:
     """Arrange responses by tile; what is tiled already is returned as it is.
 
     Parameters
     ----------
     responses
-        1, 0 or -1 (missing), int8, shape (models, items).
+        1, 0 or -1 (missing), int8, shape (models, items). Where the devices belong to several processes, each passes all of them.
+    devices
+        The devices that are to share the tiles; none or one for the default device.
     """
     if isinstance(responses, Tiled):
         return responses
-    matrix = jnp.asarray(responses, jnp.int8)
+    if len(devices) < 2:
+        return _arranged(jnp.asarray(responses, jnp.int8), 1)
+    mesh = Mesh(np.array(devices), (AXIS,))
+    whole = _arranged(np.asarray(responses, np.int8), len(devices))
+    sharding = NamedSharding(mesh, PartitionSpec(AXIS))  # type: ignore[no-untyped-call]
+    placed = [
+        jax.make_array_from_callback(x.shape, sharding, x.__getitem__)
+        for x in (whole.responses, whole.occupied)
+    ]
+    return Tiled(placed[0], placed[1], whole.items, mesh)
+
+
+def _arranged(matrix: Any, devices: int) -> Tiled:
+    """Arrange a matrix of either array library by tile, as many tiles for each device."""
+    xp = np if isinstance(matrix, np.ndarray) else jnp
     models, items = matrix.shape
-    width = width_of(models, items)
-    tiles = -(-items // width)
-    filled = jnp.pad(matrix, ((0, 0), (0, tiles * width - items)), constant_values=-1)
+    width = min(width_of(models, items), -(-items // devices))
+    tiles = -(-items // (width * devices)) * devices
+    filled = xp.pad(matrix, ((0, 0), (0, tiles * width - items)), constant_values=-1)
     arranged = filled.reshape(models, tiles, width).transpose(1, 0, 2)
     seen = (arranged >= 0).any(axis=(1, 2))
-    return Tiled(arranged, jnp.where(seen, jnp.arange(1, tiles + 1), 0), items)
+    return Tiled(arranged, xp.where(seen, xp.arange(1, tiles + 1, dtype=xp.int32), 0), items)
 
 
-def fold(step: Callable[[Carry, Tile], Carry], carry: Carry, tiled: Tiled) -> Carry:
+def over_devices(function: Callable[..., Tree], tiled: Tiled, *operands: Any) -> Tree:
+    """Return ``function(tiled, *operands)``, run by every device of the responses on its own tiles.
+
+    All but the passes over the responses is done by each device alike, so that what is returned is the same on all, and every
+    process has it whole. Loops of many passes should be run as one such function.
+    """
+    if tiled.mesh is None or tiled.local:
+        return function(tiled, *operands)
+    ours, everywhere = PartitionSpec(AXIS), PartitionSpec()  # type: ignore[no-untyped-call]
+
+    def on_each(tiled: Tiled, *operands: Any) -> Tree:
+        return function(replace(tiled, local=True), *operands)
+
+    spread: Callable[..., Tree] = jax.shard_map(
+        on_each,
+        mesh=tiled.mesh,
+        in_specs=(ours, *[everywhere] * len(operands)),
+        out_specs=everywhere,
+        check_vma=False,
+    )
+    return spread(tiled, *operands)
+
+
+def sweep(
+    function: Callable[[Tile, Any, Any], tuple[Any, Any]], tiled: Tiled, per_item: Any, shared: Any = None
+) -> tuple[Any, Any]:
     """Pass over all tiles in turn.
 
     Parameters
     ----------
-    step
-        Takes what is carried and a tile, returns what is carried on.
-    carry
-        What the first tile gets.
+    function
+        Takes a tile, its part of ``per_item`` and ``shared``; returns two trees of arrays: what is to be summed over the
+        tiles, and what belongs to the tile's items, (..., width).
     tiled
         Responses by tile.
+    per_item
+        Tree of arrays (..., items).
+    shared
+        What every tile needs.
+
+    Returns
+    -------
+    tuple
+        The sums, and the tiles' arrays put together, (..., items).
     """
+    return over_devices(lambda *given: _pass(function, *given), tiled, per_item, shared)
+
+
+def _pass(function: Callable[[Tile, Any, Any], Any], tiled: Tiled, per_item: Any, shared: Any) -> Any:
+    """Pass over the tiles that are here, and bring together what the devices found."""
     tiles, _, width = tiled.responses.shape
+    padded = tiled._pad(per_item)
+    if tiled.local:
+        first = lax.axis_index(AXIS) * tiles * width
+        padded = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first, tiles * width, -1), padded)
 
-    def advance(index: Array, carried: Carry) -> Carry:
-        return step(carried, Tile(tiled.responses[index], tiled.occupied[index], index * width))
+    def at(index: ArrayLike) -> tuple[Any, Any]:
+        tile = Tile(tiled.responses[index], tiled.occupied[index])
+        start = index * width
+        taken = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, width, -1), padded)
+        return function(tile, taken, shared)
 
-    return lax.fori_loop(0, tiles, advance, carry)
+    def advance(index: Array, carried: tuple[Any, Any]) -> tuple[Any, Any]:
+        found = at(index)
+        sums = jax.tree.map(jnp.add, carried[0], found[0])
+        return sums, jax.tree.map(
+            lambda whole, part: lax.dynamic_update_slice_in_dim(whole, part, index * width, -1),
+            carried[1],
+            found[1],
+        )
+
+    sums, columns = jax.eval_shape(at, jnp.int32(0))
+    empty = (
+        jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), sums),
+        jax.tree.map(lambda x: jnp.zeros((*x.shape[:-1], tiles * width), x.dtype), columns),
+    )
+    sums, columns = lax.fori_loop(0, tiles, advance, empty)
+    if tiled.local:
+        sums = lax.psum(sums, AXIS)  # type: ignore[no-untyped-call]
+        columns = jax.tree.map(lambda x: lax.all_gather(x, AXIS, axis=x.ndim - 1, tiled=True), columns)
+    return sums, tiled._trim(columns)

@@ -28,6 +28,7 @@ def response_data(planted):
         floor=planted.floor.astype(np.float32),
         ceiling=planted.ceiling.astype(np.float32),
         lineage=planted.lineage.astype(np.int64),
+        testlet=np.full(len(items), -1, np.int64),
         item_table=items,
         model_table=planted.model_table,
     )

@@ -45,11 +45,17 @@ rule fit:
     priority: 110
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: 1 if STUDY.fits["gpus"] else STUDY.fits["devices"]
     resources:
         mem_mb=memory(1500, per_cell=200),
+        gpu=STUDY.fits["gpus"],
     params:
-        fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes")},
+        fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes", "testlets")},
+        shared_by=STUDY.fits["devices"],
+        launch=lambda w: {
+            "devices": max(ENGINES[FITS[w.fit]["engine"]].get("chains", 1), STUDY.fits["devices"]),
+            "gpus": STUDY.fits["gpus"],
+        },
         options=lambda w: ENGINES[FITS[w.fit]["engine"]],
         priors=STUDY.fits["priors"],
         fingerprint=lambda w: code_of("fit", f"inference.{FITS[w.fit]['engine']}"),
@@ -74,3 +80,4 @@ use rule fit as fit_nuts with:
     threads: chain_threads
     resources:
         mem_mb=memory(2000, per_cell=1000),
+        gpu=STUDY.fits["gpus"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from benchmirt.inference.record import FitError, FitRecord
 from benchmirt.priors import Priors
 
 if TYPE_CHECKING:
+    from jax import Device
+
     from benchmirt.matrix import ResponseData
 
 __all__ = ["ENGINES", "FitError", "FitRecord", "check_dims", "fit", "fit_to_file"]
@@ -51,6 +53,7 @@ def fit(
     options: Mapping[str, Any] | None = None,
     priors: Mapping[str, float] | None = None,
     checkpoint: Path | None = None,
+    devices: int = 1,
 ) -> FitRecord:
     """Fit the response model with one engine.
 
@@ -71,11 +74,14 @@ def fit(
     checkpoint
         File from which a killed run of NUTS goes on; whoever writes the record removes it. Other engines are done before
         it would serve.
+    devices
+        How many of JAX's devices share the items (svi, em). NUTS gives each chain one, where there are enough.
 
     Raises
     ------
     InputError
-        If the engine is unknown, the dimensions are impossible for this matrix, or memory would not suffice.
+        If the engine is unknown, the dimensions are impossible for this matrix, memory would not suffice, or there are
+        fewer devices.
     FitError
         If numbers cease to be finite; nothing is returned then.
     """
@@ -88,6 +94,8 @@ def fit(
     options = dict(options or {})
     if engine == "nuts":
         options["checkpoint"] = checkpoint
+    elif devices > 1:
+        options["devices"] = _devices(devices)
     models, items = data.responses.shape
     check_dims(models, items, dims)
     memory.check(engine, models, items, dims, chains=int(options.get("chains", 1)))
@@ -96,6 +104,26 @@ def fit(
         data, dims, seed=seed, priors=Priors(**(priors or {})), **options
     )
     return fitted
+
+
+def _devices(number: int) -> Sequence[Device]:
+    """Return the first devices of all processes.
+
+    Raises
+    ------
+    InputError
+        If there are fewer.
+    """
+    import jax
+
+    found = jax.devices()
+    if len(found) < number:
+        raise InputError(
+            f"{number} devices are to share the items of one fit",
+            found=f"{len(found)} here ({found[0].platform})",
+            todo="Set fits.devices to what there is, or run the fit where there are as many",
+        )
+    return found[:number]
 
 
 def fit_to_file(
@@ -107,6 +135,7 @@ def fit_to_file(
     seed: int,
     options: Mapping[str, Any] | None = None,
     priors: Mapping[str, float] | None = None,
+    devices: int = 1,
 ) -> None:
     """Fit and write the record; where the fit fails, write and say that this seed failed and why.
 
@@ -121,7 +150,14 @@ def fit_to_file(
     checkpoint = Path(f"{path}.checkpoint")
     try:
         record = fit(
-            data, engine=engine, dims=dims, seed=seed, options=options, priors=priors, checkpoint=checkpoint
+            data,
+            engine=engine,
+            dims=dims,
+            seed=seed,
+            options=options,
+            priors=priors,
+            checkpoint=checkpoint,
+            devices=devices,
         )
         record.save(path)
     except FitError as error:

@@ -21,7 +21,7 @@ __all__ = ["Checkpoint", "Kept", "Moments"]
 
 
 class Moments:
-    """Running mean and covariance of item parameters over draws, in float64.
+    """Running mean and covariance of item parameters, or of whatever stands in their place, over draws, in float64.
 
     Parameters
     ----------
@@ -49,6 +49,16 @@ class Moments:
         covariance = self.squares / self.count - mean[:, :, None] * mean[:, None, :]
         return mean + self.origin, covariance * self.count / max(self.count - 1, 1)
 
+    def saved(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return the sums as a checkpoint holds them."""
+        parts = {"total": self.total, "squares": self.squares, "count": np.array(self.count)}
+        return {f"{name}_{part}": values for part, values in parts.items()}
+
+    def restore(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the sums of a checkpoint."""
+        self.total, self.squares = arrays[f"{name}_total"], arrays[f"{name}_squares"]
+        self.count = int(arrays[f"{name}_count"])
+
 
 @dataclass
 class Kept:
@@ -58,6 +68,8 @@ class Kept:
     ----------
     moments
         Moments of all items.
+    effects
+        Moments of testlets' effects, (testlets x models, 1), or None.
     warm
         Blocks of warm-up that are complete; nothing of them is kept.
     theta, item, checked, stats
@@ -65,11 +77,17 @@ class Kept:
     """
 
     moments: Moments
+    effects: Moments | None = None
     warm: int = 0
     theta: list[NDArray[Any]] = field(default_factory=list)
     item: list[NDArray[Any]] = field(default_factory=list)
     checked: list[NDArray[Any]] = field(default_factory=list)
     stats: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: {name: [] for name in STATS})
+
+    def __post_init__(self) -> None:
+        """Keep the spread of the testlets' effects with the statistics, where there are any."""
+        if self.effects is not None:
+            self.stats["sigma_t"] = []
 
     def add(self, drawn: Mapping[str, NDArray[Any]], *, thin: int, checked: NDArray[np.int64]) -> None:
         """Add a block.
@@ -77,7 +95,8 @@ class Kept:
         Parameters
         ----------
         drawn
-            ``theta`` (chain, draw, models, dims), ``item`` (chain, draw, items, dims + 1) and statistics (chain, draw).
+            ``theta`` (chain, draw, models, dims), ``item`` (chain, draw, items, dims + 1), statistics (chain, draw) and, where
+            effects are kept, ``gamma`` (chain, draw, testlets, models).
         thin
             One draw in so many is kept of all items.
         checked
@@ -93,6 +112,9 @@ class Kept:
             raise FitError(f"draws of block {self.blocks + 1} are not finite")
         number = sum(part.shape[1] for part in self.theta) + np.arange(theta.shape[1])
         self.moments.add(item.reshape(-1, *item.shape[2:]))
+        if self.effects is not None:
+            gamma = drawn["gamma"]
+            self.effects.add(gamma.reshape(gamma.shape[0] * gamma.shape[1], -1, 1))
         self.theta.append(theta)
         self.item.append(item[:, number % thin == thin // 2])
         self.checked.append(item[:, :, checked])
@@ -130,8 +152,9 @@ class Checkpoint:
             arrays |= {f"{name}{i}": part for i, part in enumerate(getattr(kept, name))}
         for name, parts in kept.stats.items():
             arrays |= {f"{name}{i}": part for i, part in enumerate(parts)}
-        moments = kept.moments
-        arrays |= {"total": moments.total, "squares": moments.squares, "count": np.array(moments.count)}
+        arrays |= kept.moments.saved("items")
+        if kept.effects is not None:
+            arrays |= kept.effects.saved("effects")
         arrays |= {"warm": np.array(kept.warm), "key": np.array(self.key)}
         with files.atomic(self.path) as temporary, temporary.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **arrays)
@@ -152,12 +175,9 @@ class Checkpoint:
             getattr(kept, name).extend(arrays[f"{name}{i}"] for i in range(blocks))
         for name, parts in kept.stats.items():
             parts.extend(arrays[f"{name}{i}"] for i in range(blocks))
-        moments = kept.moments
-        moments.total, moments.squares, moments.count = (
-            arrays["total"],
-            arrays["squares"],
-            int(arrays["count"]),
-        )
+        kept.moments.restore("items", arrays)
+        if kept.effects is not None:
+            kept.effects.restore("effects", arrays)
         kept.warm = int(arrays["warm"])
         leaves, structure = jax.tree.flatten(_plain(like))
         placed = [jax.device_put(arrays[f"state{i}"], leaf.sharding) for i, leaf in enumerate(leaves)]

@@ -1,12 +1,13 @@
 """Deterministic variational EM: the workhorse of warm starts, resampling families and nulls.
 
 The posterior is approximated by independent Gaussians, one of dimension K per model and one of dimension K + 1 per item
-(over a_1..a_K and d), and the hyperparameters by their modes. A sweep updates, in turn and in closed form, with the evidence
+(over a_1..a_K and d), of dimension 1 per testlet and model where testlets are modelled, and the hyperparameters by their modes. A
+sweep updates, in turn and in closed form, with the evidence
 e_ij = g_ij + w_ij E[eta_ij] of each cell,
 
 1. every item:   S_j^-1 = prior + sum_i w_ij E[x x'],  mu_j = S_j (prior + sum_i e_ij E[x]),   x = (theta, 1)
 2. every model:  V_i^-1 = I + sum_j w_ij E[a a'],      m_i = V_i sum_j (e_ij E[a] - w_ij E[a d])
-3. the hyperparameters tau, mu_d, sigma_d (modes given the items' second moments)
+3. the hyperparameters tau, mu_d, sigma_d (modes given the items' second moments), or such of each group of items
 4. the frame: location, scale and rotation, which the likelihood leaves free and the priors settle (parameter expansion,
    Liu, Rubin and Wu 1998). Without it the sweeps would creep along these directions.
 
@@ -25,6 +26,7 @@ still calibrated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,16 +39,28 @@ from numpy.typing import NDArray
 
 from benchmirt import tiles
 from benchmirt.inference import check_dims
-from benchmirt.inference.posterior import State, report_frame, settle_frame, state_of, update_hyper
-from benchmirt.inference.record import FitError, FitRecord
+from benchmirt.inference.posterior import (
+    ItemGroups,
+    State,
+    TestletEffects,
+    half_normal_mode,
+    report_frame,
+    settle_frame,
+    state_of,
+    update_hyper,
+)
+from benchmirt.inference.record import FitError, FitRecord, Testlets
 from benchmirt.likelihood import (
     Asymptotes,
     Bends,
     asymptotes_of,
     bends_of,
     cell_log_likelihood,
+    effect_by_item,
+    effect_total,
     expected_score_and_curvature,
     predict,
+    testlet_index,
 )
 from benchmirt.priors import Priors
 from benchmirt.provenance import versions
@@ -58,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "fit", "fit_many"]
 
 FIRST_SWEEPS = 20
+FIRST_TESTLET_VARIANCE = 0.25
 LEAST_SWEEPS = 10
 FULL_SWEEPS = 30
 LONGEST_ITEM_STEP = 2.0  # logits
@@ -78,6 +93,8 @@ class Batch:
         Item parameters, shapes (R, items, dims), (R, items) and (R, items, dims + 1, dims + 1).
     tau, mu_d, sigma_d
         Hyperparameters, shapes (R, dims), (R,) and (R,).
+    testlets
+        Effects of testlets, one per replicate, or empty.
     elbo
         Evidence lower bound at the end (expected log likelihood by 9-point quadrature), shape (R,); NaN if not wanted.
     sweeps, change, converged
@@ -93,6 +110,7 @@ class Batch:
     tau: NDArray[np.float32]
     mu_d: NDArray[np.float32]
     sigma_d: NDArray[np.float32]
+    testlets: tuple[Testlets, ...]
     elbo: NDArray[np.float64]
     sweeps: NDArray[np.int64]
     change: NDArray[np.float64]
@@ -117,6 +135,7 @@ class Batch:
                 self.item_cov[index],
                 data.floor,
                 data.ceiling,
+                self.testlets[index].by_item() if self.testlets else None,
             ),
             dtype=np.float64,
         )
@@ -222,25 +241,42 @@ def _logit_moments(models: _Moments, items: _Moments) -> tuple[Array, Array]:
     return mean, square
 
 
+class _Effects(NamedTuple):
+    """What testlets add to a tile's logits: mean and variance, each (models, items)."""
+
+    mean: Array
+    variance: Array
+
+
 def _evidence(
-    responses: Array, models: _Moments, items: _Moments, bends: Bends | None
+    responses: Array, models: _Moments, items: _Moments, bends: Bends | None, effects: _Effects | None
 ) -> tuple[Array, Array]:
-    """Return what every cell contributes, both (models, items): its evidence g + w E[eta], and its curvature w.
+    """Return what every cell contributes, both (models, items): its evidence g + w E[a . theta + d], and its curvature w.
 
     Both are 0 where a response is missing. They serve the items and the models of one sweep.
     """
     mean, square = _logit_moments(models, items)
     variance = jnp.maximum(square - mean**2, 0.0)
-    score, weight = expected_score_and_curvature(mean, variance, responses, bends)
+    whole = mean
+    if effects is not None:
+        whole, variance = mean + effects.mean, variance + effects.variance
+    score, weight = expected_score_and_curvature(whole, variance, responses, bends)
     return score + weight * mean, weight
 
 
 def _expected_log_likelihood(
-    responses: Array, models: _Moments, items: _Moments, asymptotes: Asymptotes | None
+    responses: Array,
+    models: _Moments,
+    items: _Moments,
+    asymptotes: Asymptotes | None,
+    effects: _Effects | None,
 ) -> Array:
     """Return the expected log likelihood of every cell under the Gaussian logits, (models, items), by quadrature."""
     mean, square = _logit_moments(models, items)
-    deviation = jnp.sqrt(jnp.maximum(square - mean**2, 0.0))
+    variance = jnp.maximum(square - mean**2, 0.0)
+    if effects is not None:
+        mean, variance = mean + effects.mean, variance + effects.variance
+    deviation = jnp.sqrt(variance)
     total = jnp.zeros_like(mean)
     for node, weight in zip(_NODES, _NODE_WEIGHTS, strict=True):
         at_node = cell_log_likelihood(mean + float(node) * deviation, responses, asymptotes)
@@ -248,20 +284,36 @@ def _expected_log_likelihood(
     return total
 
 
-def _item_prior(state: State) -> tuple[Array, Array]:
-    """Precisions and means of the prior of (a_1..a_K, d)."""
-    k = state.m.shape[1]
-    return (
-        jnp.concatenate([1 / state.tau2, 1 / state.sigma2[None]]),
-        jnp.concatenate([jnp.zeros(k), state.mu_d[None]]),
-    )
+class _Prior(NamedTuple):
+    """Gaussian prior of (a_1..a_K, d), by item or one for all (the last axis 1).
+
+    Attributes
+    ----------
+    precision
+        Packed, shape (P, items).
+    linear
+        The precision times the mean, shape (K + 1, items).
+    """
+
+    precision: Array
+    linear: Array
 
 
-def _item_covariances(state: State, moments: Array, weight: Array) -> Array:
-    """Posterior covariances of a tile's items, packed (P, width), from the models' weighted moments (P, models)."""
-    prior, _ = _item_prior(state)
-    diagonal = [prior[p] if p == q else 0.0 for p, q in _pairs(prior.shape[0])]
-    return _inverse(moments @ weight + jnp.stack(diagonal)[:, None], prior.shape[0])
+def _prior_of_all(state: State) -> _Prior:
+    """Return the prior of the one population."""
+    scale = jnp.append(1 / state.tau2, 1 / state.sigma2)
+    packed = [scale[p] if p == q else jnp.float32(0.0) for p, q in _pairs(scale.shape[0])]
+    linear = jnp.append(jnp.zeros_like(state.tau2), state.mu_d / state.sigma2)
+    return _Prior(jnp.stack(packed)[:, None], linear[:, None])
+
+
+def _prior_by_group(groups: ItemGroups, group: Array) -> _Prior:
+    """Return every item's prior, which is its group's."""
+    size = groups.mean.shape[1]
+    precision = _inverse(_packed(groups.covariance), size)
+    place = _places(size)
+    linear = [sum(precision[place[p, q]] * groups.mean[:, q] for q in range(size)) for p in range(size)]
+    return _Prior(precision[:, group], jnp.stack(linear)[:, group])
 
 
 def _model_rows(second: Array, dims: int) -> Array:
@@ -283,89 +335,156 @@ def _bounded(step: Array, longest: float, axis: int) -> Array:
     return step * (longest / jnp.maximum(length, longest))
 
 
-def _update(
-    state: State,
-    tiled: Tiled,
-    bends: Bends | None,
-    model_weight: Array,
-    item_weight: Array,
-    share: Array,
-) -> State:
-    """Move the items' Gaussians, then the models', towards the best ones for the others, in one pass over tiles.
+class _PerItem(NamedTuple):
+    """What a pass needs of each item, the items along the last axis; see :class:`_Facts`."""
+
+    gaussians: _Items
+    limits: Bends | Asymptotes | None
+    weight: Array
+    testlet: Array | None
+    prior: _Prior | None
+
+
+class _Shared(NamedTuple):
+    """What a pass needs for every tile: the models' moments, plain and weighted, testlets' effects and the items' one prior."""
+
+    models: _Moments
+    counted: _Moments
+    testlets: TestletEffects | None
+    prior: _Prior | None
+
+
+class _Facts(NamedTuple):
+    """What a fit knows beside the responses.
+
+    Attributes
+    ----------
+    asymptotes
+        Known asymptotes, or None.
+    model_weight, item_weight
+        Shapes (models,) and (items,).
+    testlet, group
+        Codes of the items' testlets and groups, shape (items,), or None where they are not modelled.
+    """
+
+    asymptotes: Asymptotes | None
+    model_weight: Array
+    item_weight: Array
+    testlet: Array | None
+    group: Array | None
+
+
+def _effects(testlets: TestletEffects | None, testlet: Array | None) -> _Effects | None:
+    """Pick the effects of a tile's items."""
+    if testlets is None or testlet is None:
+        return None
+    return _Effects(effect_by_item(testlets.mean, testlet), effect_by_item(testlets.variance, testlet))
+
+
+def _shared(state: State, facts: _Facts) -> _Shared:
+    models = _model_moments(state)
+    counted = _Moments(models.mean * facts.model_weight, models.second * facts.model_weight)
+    return _Shared(models, counted, state.testlets, None if facts.group is not None else _prior_of_all(state))
+
+
+def _per_item(state: State, facts: _Facts, limits: Bends | Asymptotes | None) -> _PerItem:
+    by_group = facts.group is not None and state.groups is not None
+    prior = _prior_by_group(state.groups, facts.group) if by_group else None  # type: ignore[arg-type]
+    return _PerItem(_items_of(state), limits, facts.item_weight, facts.testlet, prior)
+
+
+def _update(state: State, tiled: Tiled, facts: _Facts, share: Array, priors: Priors) -> State:
+    """Move the Gaussians of items, then of models and testlets, towards the best ones for the others, in one pass over tiles.
 
     Items go the ``share`` of the way.
     """
-    n, k = state.m.shape
-    models = _model_moments(state)
-    counted = _Moments(models.mean * model_weight, models.second * model_weight)
-    precision, center = _item_prior(state)
+    k = state.m.shape[1]
     place = _places(k + 1)
-    items = tiled.pad(_items_of(state))
-    bends, item_weight = tiled.pad((bends, item_weight))
 
-    def step(carry: tuple[_Items, Array, Array], tile: tiles.Tile) -> tuple[_Items, Array, Array]:
-        updated, from_weight, from_evidence = carry
-        old, curves, weights = jax.tree.map(tile.take, (items, bends, item_weight))
-        evidence, weight = tile.cells(_evidence, models, _item_moments(old), curves)
-        covariance = _item_covariances(state, counted.second, weight)
-        linear = counted.mean @ evidence + (precision * center)[:, None]
+    def of_tile(tile: tiles.Tile, items: _PerItem, shared: _Shared) -> tuple[Any, _Items]:
+        old, prior = items.gaussians, shared.prior if items.prior is None else items.prior
+        assert prior is not None
+        effects = _effects(shared.testlets, items.testlet)
+        evidence, weight = tile.cells(_evidence, shared.models, _item_moments(old), items.limits, effects)
+        covariance = _inverse(shared.counted.second @ weight + prior.precision, k + 1)
+        linear = shared.counted.mean @ evidence + prior.linear
         best = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
         mean = old.mean + _bounded(share * (jnp.stack(best) - old.mean), LONGEST_ITEM_STEP, 0)
         new = _Items(mean, old.covariance + share * (covariance - old.covariance))
-        rows = _model_rows(_item_moments(new).second, k) * weights
-        from_weight = from_weight + weight @ rows.T
-        from_evidence = from_evidence + evidence @ (new.mean[:k] * weights).T
-        return jax.tree.map(tile.put, updated, new), from_weight, from_evidence
+        moments = _item_moments(new)
+        rows = _model_rows(moments.second, k) * items.weight
+        sums = weight @ rows.T, evidence @ (new.mean[:k] * items.weight).T
+        if shared.testlets is None or items.testlet is None or effects is None:
+            return (*sums, None), new
+        # what the new items leave of the evidence
+        left = (evidence - weight * (_logit_moments(shared.models, moments)[0] - effects.mean)) * items.weight
+        number = shared.testlets.mean.shape[0]
+        of_testlets = [effect_total(x, items.testlet, number) for x in (weight * items.weight, left)]
+        return (*sums, of_testlets), new
 
-    start = (
-        jax.tree.map(jnp.zeros_like, items),
-        jnp.zeros((n, len(_pairs(k)) + k)),
-        jnp.zeros((n, k)),
+    per_item = _per_item(state, facts, bends_of(facts.asymptotes))
+    (from_weight, from_evidence, of_testlets), items = tiles.sweep(
+        of_tile, tiled, per_item, _shared(state, facts)
     )
-    items, from_weight, from_evidence = tiles.fold(step, start, tiled)
     v = _model_covariances(from_weight[:, :-k], k)
     best = jnp.einsum("npq,nq->np", v, from_evidence - from_weight[:, -k:])
     m = state.m + _bounded(best - state.m, LONGEST_MODEL_STEP, 1)
-    return _with_items(state, tiled.trim(items))._replace(m=m, v=v)
+    state = _with_items(state, items)._replace(m=m, v=v)
+    return state if of_testlets is None else _with_effects(state, facts.model_weight, priors, *of_testlets)
+
+
+def _with_effects(state: State, model_weight: Array, priors: Priors, weight: Array, evidence: Array) -> State:
+    """Move the testlets' effects to where their summed weights and evidence (testlets, models) put them; update their prior."""
+    assert state.testlets is not None
+    variance = 1.0 / (weight + 1.0 / state.testlets.prior)
+    mean = variance * evidence
+    total = ((mean**2 + variance) @ model_weight).sum()
+    count = model_weight.sum() * mean.shape[0]
+    prior = half_normal_mode(total, count, priors.testlet_scale)
+    return state._replace(testlets=TestletEffects(mean, variance, prior))
 
 
 @partial(jax.jit, static_argnames="priors")
-def _elbo(
-    state: State,
-    tiled: Tiled,
-    asymptotes: Asymptotes | None,
-    model_weight: Array,
-    item_weight: Array,
-    priors: Priors,
-) -> Array:
+def _elbo(state: State, tiled: Tiled, facts: _Facts, priors: Priors) -> Array:
     """Evidence lower bound, with the hyperparameters at their modes."""
     k = state.m.shape[1]
-    models, items = _model_moments(state), tiled.pad(_item_moments(_items_of(state)))
-    limits_of, weight_of = tiled.pad((asymptotes, item_weight))
 
-    def step(total: Array, tile: tiles.Tile) -> Array:
-        old, limits, weights = jax.tree.map(tile.take, (items, limits_of, weight_of))
-        cells = tile.cells(_expected_log_likelihood, models, old, limits)
-        return total + (model_weight @ cells) @ weights
+    def of_tile(tile: tiles.Tile, items: _PerItem, shared: _Shared) -> tuple[Array, None]:
+        effects = _effects(shared.testlets, items.testlet)
+        moments = _item_moments(items.gaussians)
+        cells = tile.cells(_expected_log_likelihood, shared.models, moments, items.limits, effects)
+        return (facts.model_weight @ cells) @ items.weight, None
 
-    fit = tiles.fold(step, jnp.float32(0.0), tiled)
+    per_item = _per_item(state, facts, facts.asymptotes)
+    fit = tiles.sweep(of_tile, tiled, per_item, _shared(state, facts))[0]
     theta_terms = (
         jnp.linalg.slogdet(state.v)[1] + k - (state.m**2).sum(1) - jnp.trace(state.v, axis1=1, axis2=2)
-    )
-    prior_variance = jnp.concatenate([state.tau2, state.sigma2[None]])
-    center = jnp.concatenate([jnp.zeros(k), state.mu_d[None]])
-    second = (state.mu - center) ** 2 + jnp.diagonal(state.s, axis1=1, axis2=2)
-    item_terms = (
-        jnp.linalg.slogdet(state.s)[1]
-        + k
-        + 1
-        - jnp.log(prior_variance).sum()
-        - (second / prior_variance).sum(1)
     )
     hyper = -(
         state.tau2.sum() / priors.tau_scale**2 + (state.mu_d**2 + state.sigma2) / priors.intercept_scale**2
     )
-    return fit + (model_weight @ theta_terms + item_weight @ item_terms + hyper) / 2
+    if state.testlets is not None:
+        mean, variance, prior = state.testlets
+        terms = (jnp.log(variance / prior) + 1 - (mean**2 + variance) / prior).sum(0)
+        theta_terms += terms
+        hyper -= prior / priors.testlet_scale**2
+    item_terms = _item_terms(state, facts)
+    return fit + (facts.model_weight @ theta_terms + facts.item_weight @ item_terms + hyper) / 2
+
+
+def _item_terms(state: State, facts: _Facts) -> Array:
+    """Twice the part of each item, (items,), in the evidence lower bound besides the likelihood."""
+    entropy = jnp.linalg.slogdet(state.s)[1] + state.mu.shape[1]
+    if facts.group is None or state.groups is None:
+        prior_variance = jnp.append(state.tau2, state.sigma2)
+        center = jnp.append(jnp.zeros_like(state.tau2), state.mu_d)
+        second = (state.mu - center) ** 2 + jnp.diagonal(state.s, axis1=1, axis2=2)
+        return entropy - jnp.log(prior_variance).sum() - (second / prior_variance).sum(1)
+    off = state.mu - state.groups.mean[facts.group]
+    precision = jnp.linalg.inv(state.groups.covariance)[facts.group]
+    second = off[:, :, None] * off[:, None, :] + state.s
+    size = jnp.linalg.slogdet(state.groups.covariance)[1]
+    return entropy - size[facts.group] - (precision * second).sum((1, 2))
 
 
 def _spectral_start(responses: Array, dims: int, model_weight: Array, item_weight: Array) -> Array:
@@ -384,7 +503,7 @@ def _spectral_start(responses: Array, dims: int, model_weight: Array, item_weigh
     return jnp.where(model_weight[:, None] > 0, leading * sign / jnp.maximum(root[:, None], 1e-6), 0.0)
 
 
-def _cold_state(theta: Array, items: int) -> State:
+def _cold_state(theta: Array, items: int, testlets: int, groups: int) -> State:
     n, k = theta.shape
     return State(
         m=theta,
@@ -394,6 +513,16 @@ def _cold_state(theta: Array, items: int) -> State:
         tau2=jnp.ones(k),
         mu_d=jnp.float32(0.0),
         sigma2=jnp.float32(2.0),
+        testlets=TestletEffects(
+            jnp.zeros((testlets, n)), jnp.full((testlets, n), 0.1), jnp.float32(FIRST_TESTLET_VARIANCE)
+        )
+        if testlets
+        else None,
+        groups=ItemGroups(
+            jnp.zeros((groups, k + 1)), jnp.tile(jnp.diag(jnp.append(jnp.ones(k), 2.0)), (groups, 1, 1))
+        )
+        if groups
+        else None,
     )
 
 
@@ -407,43 +536,46 @@ def _start_abilities(
     return _spectral_start(responses, dims, model_weight, item_weight)
 
 
+class _Limits(NamedTuple):
+    """When sweeps end: sweeps with a wide tau to begin with, most sweeps, and the change of the abilities that ends them."""
+
+    first_sweeps: Array
+    sweeps: Array
+    tolerance: Array
+
+
 @partial(jax.jit, static_argnames="priors")
 def _solve(
-    tiled: Tiled,
-    asymptotes: Asymptotes | None,
-    model_weight: Array,
-    item_weight: Array,
-    start: State,
-    first_sweeps: Array,
-    sweeps: Array,
-    tolerance: Array,
-    *,
-    priors: Priors,
+    tiled: Tiled, facts: _Facts, start: State, limits: _Limits, *, priors: Priors
 ) -> tuple[State, Array, Array]:
     """Sweep until the abilities rest; returns the state, the number of sweeps and the last change.
 
     Cold and warm starts differ by values only, so that one compilation serves both.
     """
-    bends = bends_of(asymptotes)
+    return tiles.over_devices(partial(_sweeps, priors=priors), tiled, facts, start, limits)
 
+
+def _sweeps(
+    tiled: Tiled, facts: _Facts, start: State, limits: _Limits, *, priors: Priors
+) -> tuple[State, Array, Array]:
     def unfinished(carry: tuple[State, Array, Array]) -> Array:
         _, count, change = carry
-        unsettled = (change > tolerance) | (count < LEAST_SWEEPS)
-        return (count < sweeps) & unsettled & jnp.isfinite(change)
+        unsettled = (change > limits.tolerance) | (count < LEAST_SWEEPS)
+        return (count < limits.sweeps) & unsettled & jnp.isfinite(change)
 
     def advance(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         old, count, _ = carry
         share = jnp.where(count < FULL_SWEEPS, 1.0, 0.5)
-        new = _update(old, tiled, bends, model_weight, item_weight, share)
-        new = settle_frame(new, model_weight, item_weight)
-        hyper = update_hyper(new, item_weight, priors)
+        new = _update(old, tiled, facts, share, priors)
+        new = settle_frame(new, facts.model_weight, facts.item_weight)
+        hyper = update_hyper(new, facts.item_weight, priors, facts.group)
         # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
         new = hyper._replace(tau2=jnp.where(count < 0, new.tau2, hyper.tau2))
         # in logits of a typical item, so that a spare dimension, whose abilities mean nothing, has no say
         change = jnp.sqrt(((new.m - old.m) ** 2 @ new.tau2).mean())
         return new, count + 1, change
 
-    first = (start, -first_sweeps, jnp.float32(np.finfo(np.float32).max))
+    first = (start, -limits.first_sweeps, jnp.float32(np.finfo(np.float32).max))
     return jax.lax.while_loop(unfinished, advance, first)
 
 
@@ -454,19 +586,21 @@ def fit_many(
     model_weights: NDArray[Any] | None = None,
     item_weights: NDArray[Any] | None = None,
     reveal: NDArray[np.bool_] | None = None,
+    group: NDArray[np.integer[Any]] | None = None,
     start: FitRecord | None = None,
     bound: bool = True,
     seed: int = 0,
     sweeps: int = 300,
     tolerance: float = 1e-3,
     priors: Priors | None = None,
+    devices: Sequence[jax.Device] = (),
 ) -> Batch:
     """Fit R replicates of one data set that differ by weights or by the cells they may see.
 
     Parameters
     ----------
     data
-        Responses (models, items) with their asymptotes.
+        Responses (models, items) with their asymptotes; effects of testlets are modelled where items have any.
     dims
         Number of dimensions K, below the number of models.
     model_weights
@@ -476,6 +610,9 @@ def fit_many(
         Shape (R, items); 0 for an item that is calibrated only. Default: ones.
     reveal
         Shape (R, models, items): cells that a replicate may see; the others are treated as missing.
+    group
+        Codes of groups of items, shape (items,), from 0: each has a Gaussian prior of its own, with any mean and covariance,
+        in the place of the one population's. For predictions only: dimensions found so were told which items belong together.
     start
         A fit of the same models, items and dims to start from (a warm start); else the spectral start for seed 0 and
         random abilities for other seeds.
@@ -487,6 +624,8 @@ def fit_many(
         Most sweeps, and the root mean square change of the abilities, in logits of a typical item, that ends them.
     priors
         Scales of the hyperpriors.
+    devices
+        Devices that share the items, of this process or of several; by default the first one does it all.
 
     Returns
     -------
@@ -513,27 +652,35 @@ def fit_many(
 
     priors = priors or Priors()
     responses = jnp.asarray(data.responses, jnp.int8)
-    asymptotes = asymptotes_of(data.floor, data.ceiling)
     of_models, of_items = filled(model_weights, models), filled(item_weights, items)
     keys = jax.random.split(jax.random.key(seed), replicates) if seed else None
-    tiled = tiles.split(responses)
+    tiled = tiles.split(data.responses, devices)
+    testlets, groups = data.testlets, 0 if group is None else int(group.max()) + 1
     warm = None if start is None else state_of(start)
     cold = 0 if start is not None else FIRST_SWEEPS
     solved = []
     for index in range(replicates):
-        weights = jnp.asarray(of_models[index]), jnp.asarray(of_items[index])
+        facts = _Facts(
+            asymptotes=asymptotes_of(data.floor, data.ceiling),
+            model_weight=jnp.asarray(of_models[index]),
+            item_weight=jnp.asarray(of_items[index]),
+            testlet=testlet_index(data.testlet),
+            group=None if group is None else jnp.asarray(group, jnp.int32),
+        )
         shown = responses
         if reveal is not None:
             shown = jnp.where(jnp.asarray(reveal[index]), responses, jnp.int8(-1))
-            tiled = tiles.split(shown)
+            tiled = tiles.split(shown, devices)
+        weights = facts.model_weight, facts.item_weight
         state = warm
         if state is None:
             key = None if keys is None else keys[index]
-            state = _cold_state(_start_abilities(shown, *weights, key, dims=dims), items)
-        limits = jnp.int32(cold), jnp.int32(sweeps), jnp.float32(tolerance)
-        state, count, change = _solve(tiled, asymptotes, *weights, state, *limits, priors=priors)
-        elbo = _elbo(state, tiled, asymptotes, *weights, priors) if bound else np.float32(np.nan)
-        state = report_frame(state, *weights, priors)
+            theta = _start_abilities(shown, *weights, key, dims=dims)
+            state = _cold_state(theta, items, testlets, groups)
+        limits = _Limits(jnp.int32(cold), jnp.int32(sweeps), jnp.float32(tolerance))
+        state, count, change = _solve(tiled, facts, state, limits, priors=priors)
+        elbo = _elbo(state, tiled, facts, priors) if bound else np.float32(np.nan)
+        state = report_frame(state, *weights, priors, facts.group)
         solved.append(jax.tree.map(np.asarray, (state, elbo, count, change)))
     state, elbo, count, change = jax.tree.map(lambda *x: np.stack(x), *solved)
     change_ = np.asarray(change, np.float64)
@@ -553,6 +700,10 @@ def fit_many(
         tau=np.sqrt(np.asarray(state.tau2)),
         mu_d=np.asarray(state.mu_d),
         sigma_d=np.sqrt(np.asarray(state.sigma2)),
+        testlets=tuple(
+            Testlets(mean.T, variance.T, float(np.sqrt(prior)), data.testlet)
+            for mean, variance, prior in zip(*(state.testlets or ((), (), ())), strict=True)
+        ),
         elbo=np.asarray(elbo, np.float64),
         sweeps=np.asarray(count, np.int64),
         change=change_,
@@ -569,10 +720,20 @@ def fit(
     sweeps: int = 300,
     tolerance: float = 1e-3,
     priors: Priors | None = None,
+    devices: Sequence[jax.Device] = (),
 ) -> FitRecord:
     """Fit one data set; parameters, errors and frame as in :func:`fit_many`."""
     priors = priors or Priors()
-    batch = fit_many(data, dims, start=start, seed=seed, sweeps=sweeps, tolerance=tolerance, priors=priors)
+    batch = fit_many(
+        data,
+        dims,
+        start=start,
+        seed=seed,
+        sweeps=sweeps,
+        tolerance=tolerance,
+        priors=priors,
+        devices=devices,
+    )
     converged = bool(batch.converged[0])
     return FitRecord(
         engine="em",
@@ -586,6 +747,7 @@ def fit(
         tau=batch.tau[0],
         mu_d=float(batch.mu_d[0]),
         sigma_d=float(batch.sigma_d[0]),
+        testlets=batch.testlets[0] if batch.testlets else None,
         trace=-batch.elbo[:1],
         models=data.models,
         items=data.items,

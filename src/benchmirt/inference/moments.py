@@ -16,8 +16,8 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from benchmirt import tiles
-from benchmirt.inference.posterior import State, update_hyper
-from benchmirt.likelihood import Asymptotes, item_log_likelihood
+from benchmirt.inference.posterior import State, effects_of, update_hyper
+from benchmirt.likelihood import Asymptotes, Testlets, item_log_likelihood
 from benchmirt.priors import Priors
 from benchmirt.tiles import Tiled
 
@@ -41,7 +41,12 @@ def _student(points: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.fl
 
 @jax.jit
 def _weighted(
-    state: State, tiled: Tiled, asymptotes: Asymptotes | None, points: Array, density: Array
+    state: State,
+    tiled: Tiled,
+    asymptotes: Asymptotes | None,
+    testlets: Testlets | None,
+    points: Array,
+    density: Array,
 ) -> tuple[Array, Array]:
     """Mean (items, size) and covariance (items, size, size) of each item's posterior, from points around the present ones."""
     k = state.m.shape[1]
@@ -52,7 +57,7 @@ def _weighted(
     def log_weight(point: tuple[Array, Array]) -> Array:
         x, log_density = point
         item = state.mu + jnp.einsum("jpq,q->jp", tril, x)
-        likelihood = item_log_likelihood(state.m, item[:, :k], item[:, k], tiled, asymptotes)
+        likelihood = item_log_likelihood(state.m, item[:, :k], item[:, k], tiled, asymptotes, testlets)
         return likelihood - 0.5 * (((item - prior_mean) / prior_sd) ** 2).sum(1) - log_density
 
     weight = jax.nn.softmax(jax.lax.map(log_weight, (points, density)), axis=0)
@@ -69,6 +74,7 @@ def match_items(
     responses: ArrayLike | Tiled,
     asymptotes: Asymptotes | None,
     priors: Priors,
+    testlet: Array | None = None,
     *,
     rounds: int = 6,
     points: int = 128,
@@ -85,6 +91,8 @@ def match_items(
         Known asymptotes, or None for the 2PL.
     priors
         Scales of the hyperpriors.
+    testlet
+        Which testlet an item belongs to, where the state has their effects, which stay as well.
     rounds
         How often points are drawn, from a t distribution that the moments of the round before define.
     points
@@ -93,8 +101,9 @@ def match_items(
     tiled = tiles.split(responses)
     nodes = _student(points, state.mu.shape[1])
     ones = jnp.ones(state.mu.shape[0])
+    testlets = effects_of(state, testlet)
     for _ in range(rounds):
-        mean, spread = _weighted(state, tiled, asymptotes, *nodes)
+        mean, spread = _weighted(state, tiled, asymptotes, testlets, *nodes)
         # few points may carry an item's weight: part of the covariance before keeps the next round's points apart
         state = state._replace(mu=mean, s=(1 - KEPT) * spread + KEPT * state.s)
         state = update_hyper(state, ones, priors)

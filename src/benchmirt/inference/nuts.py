@@ -36,9 +36,9 @@ from benchmirt.inference import em
 from benchmirt.inference.chains import STATS, Chains
 from benchmirt.inference.draws import Checkpoint, Kept, Moments
 from benchmirt.inference.moments import match_items
-from benchmirt.inference.posterior import State, state_of
-from benchmirt.inference.record import FitRecord
-from benchmirt.likelihood import asymptotes_of, item_log_likelihood
+from benchmirt.inference.posterior import State, effects_of, state_of
+from benchmirt.inference.record import FitRecord, Testlets
+from benchmirt.likelihood import asymptotes_of, item_log_likelihood, testlet_index
 from benchmirt.model import mirt, sample_frame
 from benchmirt.priors import Priors
 from benchmirt.progress import progress
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 BLOCK = 50
+EFFECTS = ("gamma", "sigma_t")
 KEPT_ITEM_DRAWS = 100
 CHECKED_ITEMS = 500
 START_SPREAD = 0.5
@@ -72,19 +73,30 @@ def _chart(state: State) -> tuple[Callable[[Array], tuple[dict[str, Array], Arra
     log_scale = 1.0 / np.sqrt(2.0 * items)
     mean_scale = jnp.sqrt(state.sigma2 / items)
     sizes = [models] * k + [items] * (k + 1) + [k, 1, 1]
+    effects = state.testlets
+    if effects is not None:
+        sizes += [effects.mean.size, 1]
 
     def sites(z: Array) -> tuple[dict[str, Array], Array]:
         parts = jax.lax.split(z, sizes)
-        log_tau = 0.5 * jnp.log(state.tau2) + log_scale * parts[-3]
-        log_sigma = 0.5 * jnp.log(state.sigma2) + log_scale * parts[-1][0]
+        tau, mu_d, sigma_d = parts[2 * k + 1 : 2 * k + 4]
+        log_tau = 0.5 * jnp.log(state.tau2) + log_scale * tau
+        log_sigma = 0.5 * jnp.log(state.sigma2) + log_scale * sigma_d[0]
         values = {
             "theta": _placed(state.m, theta_tril, parts[:k]),
             "item": _placed(state.mu, item_tril, parts[k : 2 * k + 1]),
             "tau": jnp.exp(log_tau),
-            "mu_d": state.mu_d + mean_scale * parts[-2][0],
+            "mu_d": state.mu_d + mean_scale * mu_d[0],
             "sigma_d": jnp.exp(log_sigma),
         }
-        return values, log_tau.sum() + log_sigma
+        volume = log_tau.sum() + log_sigma
+        if effects is None:
+            return values, volume
+        gamma, sigma_t = parts[-2:]
+        log_sigma_t = 0.5 * jnp.log(effects.prior) + sigma_t[0] / np.sqrt(2.0 * effects.mean.size)
+        values["gamma"] = effects.mean + jnp.sqrt(effects.variance) * gamma.reshape(effects.mean.shape)
+        values["sigma_t"] = jnp.exp(log_sigma_t)
+        return values, volume + log_sigma_t
 
     return sites, sum(sizes)
 
@@ -209,8 +221,11 @@ def fit(
     state = state_of(start)
     responses = tiles.split(data.responses)
     asymptotes = asymptotes_of(data.floor, data.ceiling)
-    state = match_items(state, responses, asymptotes, priors)
-    reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes)
+    testlet = testlet_index(data.testlet)
+    state = match_items(state, responses, asymptotes, priors, testlet)
+    reference = item_log_likelihood(
+        state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes, effects_of(state, testlet)
+    )
     sites, size = _chart(state)
     key, start_key = jax.random.split(jax.random.key(seed))
     initial = START_SPREAD * jax.random.normal(start_key, (chains, size))
@@ -220,7 +235,7 @@ def fit(
         density, _ = log_density(
             mirt,
             (responses, dims, asymptotes, priors, reference),
-            {"framed": True},
+            {"framed": True, "testlet": testlet, "testlets": data.testlets},
             values,
         )
         return -(density + volume)
@@ -234,15 +249,21 @@ def fit(
     target = state.mu[:, :-1]
 
     def report(z: Array) -> dict[str, Array]:
-        theta, a, d = _framed(sites(z)[0])
+        values = sites(z)[0]
+        theta, a, d = _framed(values)
         theta, a = _aligned(theta, a, target)
-        return {"theta": theta, "item": jnp.concatenate([a, d[:, None]], axis=1)}
+        effects = {name: values[name] for name in EFFECTS if name in values}
+        return {"theta": theta, "item": jnp.concatenate([a, d[:, None]], axis=1), **effects}
 
     block = min(BLOCK, draws)
     sampler = Chains(kernel, report, chains=chains, warmup=warmup, block=block)
     checked = _checked_items(np.asarray(target), np.asarray(state.mu[:, -1]))
     thin = max(1, chains * draws // KEPT_ITEM_DRAWS)
-    kept = Kept(Moments(np.asarray(state.mu, np.float64)))
+    effects = state.testlets
+    kept = Kept(
+        Moments(np.asarray(state.mu, np.float64)),
+        None if effects is None else Moments(np.asarray(effects.mean, np.float64).reshape(-1, 1)),
+    )
     code = provenance.fingerprint(["benchmirt.inference.nuts"])
     told = [code, data.hash, dims, seed, chains, warmup, block, thin, max_tree_depth, priors.as_dict()]
     saved = Checkpoint(checkpoint, hashlib.sha256(json.dumps(told).encode()).hexdigest())
@@ -290,6 +311,11 @@ def _record(
     theta_cov = np.einsum("snk,snl->nkl", centered, centered) / max(len(flat) - 1, 1)
     divergences = int(sample_stats["diverging"].sum())
     judged = {"abilities": theta, "items": kept.joined("checked")}
+    testlets = None
+    if kept.effects is not None:
+        sigma_t = kept.joined("sigma_t")
+        judged["sigma_t"] = sigma_t[..., None]
+        testlets = _testlets(data, kept.effects, float(sigma_t.mean()))
     rhat = {name: float(rank_rhat(draws).max()) for name, draws in judged.items()}
     ess = {
         name: min(float(bulk_ess(draws).min()), float(tail_ess(draws).min()))
@@ -346,4 +372,11 @@ def _record(
         or f"R-hat at most {worst:.3f}, effective sample size at least {least:.0f}, no divergences",
         draws={"theta": theta, "a": item[..., :dims], "d": item[..., dims]},
         sample_stats=sample_stats,
+        testlets=testlets,
     )
+
+
+def _testlets(data: ResponseData, moments: Moments, sigma: float) -> Testlets:
+    """Arrange the moments of the effects, which come one below the other, as records have them."""
+    mean, variance = (values.reshape(data.testlets, len(data.models)).T for values in moments.result())
+    return Testlets(mean, variance, sigma, data.testlet)

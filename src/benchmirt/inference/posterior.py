@@ -17,17 +17,44 @@ import jax.numpy as jnp
 from jax import Array
 
 from benchmirt.inference.record import FitRecord
+from benchmirt.likelihood import Testlets
 from benchmirt.priors import Priors
 
-__all__ = ["State", "report_frame", "settle_frame", "state_of", "transform", "update_hyper"]
+__all__ = [
+    "ItemGroups",
+    "State",
+    "TestletEffects",
+    "report_frame",
+    "settle_frame",
+    "state_of",
+    "transform",
+    "update_hyper",
+]
 
 LEAST_VARIANCE = 1e-4
+PRIOR_ITEMS = 10.0
+
+
+class TestletEffects(NamedTuple):
+    """Independent Gaussians of the testlets' effects: mean and variance (testlets, models), and the variance of their prior."""
+
+    mean: Array
+    variance: Array
+    prior: Array
+
+
+class ItemGroups(NamedTuple):
+    """Gaussian priors of groups of items over (a_1..a_K, d): mean (groups, K + 1), covariance (groups, K + 1, K + 1)."""
+
+    mean: Array
+    covariance: Array
 
 
 class State(NamedTuple):
     """Independent Gaussians: m (models, K), v (models, K, K); mu (items, K + 1), s (items, K + 1, K + 1) over (a_1..a_K, d).
 
-    The hyperparameters are kept as variances tau2 (K,), sigma2 and the mean mu_d of the intercepts.
+    The hyperparameters are kept as variances tau2 (K,), sigma2 and the mean mu_d of the intercepts. Where items have testlets
+    whose effects are modelled, or priors by group, these are there as well.
     """
 
     m: Array
@@ -37,6 +64,13 @@ class State(NamedTuple):
     tau2: Array
     mu_d: Array
     sigma2: Array
+    testlets: TestletEffects | None = None
+    groups: ItemGroups | None = None
+
+
+def effects_of(state: State, index: Array | None) -> Testlets | None:
+    """Return the mean effects of the testlets as the likelihood takes them, or None where there are none."""
+    return None if state.testlets is None or index is None else Testlets(state.testlets.mean, index)
 
 
 def half_normal_mode(total: Array, count: Array, scale: float) -> Array:
@@ -45,8 +79,8 @@ def half_normal_mode(total: Array, count: Array, scale: float) -> Array:
     return jnp.maximum(mode, LEAST_VARIANCE)
 
 
-def update_hyper(state: State, item_weight: Array, priors: Priors) -> State:
-    """Set tau, mu_d and sigma_d to their modes given the items' second moments."""
+def update_hyper(state: State, item_weight: Array, priors: Priors, group: Array | None = None) -> State:
+    """Set tau, mu_d and sigma_d to their modes given the items' second moments, and so the priors of groups (codes (items,))."""
     k = state.m.shape[1]
     count = item_weight.sum()
     second = state.mu**2 + jnp.diagonal(state.s, axis1=1, axis2=2)
@@ -55,7 +89,29 @@ def update_hyper(state: State, item_weight: Array, priors: Priors) -> State:
     mu_d = (item_weight @ d / state.sigma2) / (count / state.sigma2 + 1 / priors.intercept_scale**2)
     total = item_weight @ ((d - mu_d) ** 2 + state.s[:, k, k])
     sigma2 = half_normal_mode(total, count, priors.intercept_scale)
-    return state._replace(tau2=tau2, mu_d=mu_d, sigma2=sigma2)
+    state = state._replace(tau2=tau2, mu_d=mu_d, sigma2=sigma2)
+    return state if group is None else _update_groups(state, item_weight, group)
+
+
+def _update_groups(state: State, item_weight: Array, group: Array) -> State:
+    """Set the groups' means and covariances to their modes; the one population of all items is worth PRIOR_ITEMS of each."""
+    assert state.groups is not None
+    size = state.mu.shape[1]
+    number = state.groups.mean.shape[0]
+    population = jnp.append(jnp.zeros(size - 1), state.mu_d)
+    spread = jnp.diag(jnp.append(state.tau2, state.sigma2))
+
+    def by_group(values: Array) -> Array:
+        weighted = values * item_weight.reshape(-1, *[1] * (values.ndim - 1))
+        return jax.ops.segment_sum(weighted, group, number)
+
+    count = by_group(jnp.ones_like(item_weight))
+    mean = (by_group(state.mu) + population) / (count + 1)[:, None]
+    off = state.mu - mean[group]
+    scatter = by_group(off[:, :, None] * off[:, None, :] + state.s)
+    from_population = mean - population
+    scatter += from_population[:, :, None] * from_population[:, None, :] + PRIOR_ITEMS * spread
+    return state._replace(groups=ItemGroups(mean, scatter / (count + 1 + PRIOR_ITEMS)[:, None, None]))
 
 
 def transform(state: State, shift: Array, basis: Array) -> State:
@@ -107,6 +163,9 @@ def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State
     """
     k = state.m.shape[1]
     models = model_weight.sum()
+    if state.groups is not None:  # whose means move along with the location
+        shift = model_weight @ state.m / models
+        return transform(state, shift, _whitening(state, shift, model_weight, item_weight))
     a, d = state.mu[:, :k], state.mu[:, k]
     second = _second_moment(state, item_weight)
     crossed = (item_weight * (d - state.mu_d)) @ a + _total(item_weight, state.s)[:k, k]
@@ -117,14 +176,16 @@ def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State
 
 
 @partial(jax.jit, static_argnames="priors")
-def report_frame(state: State, model_weight: Array, item_weight: Array, priors: Priors) -> State:
+def report_frame(
+    state: State, model_weight: Array, item_weight: Array, priors: Priors, group: Array | None = None
+) -> State:
     """Move a posterior to the frame of records (see the module's text), hyperparameters included."""
     k = state.m.shape[1]
     models = model_weight.sum()
     center = model_weight @ state.m / models
     state = transform(state, center, _whitening(state, center, model_weight, item_weight))
     sign = jnp.where(state.mu[:, :k].sum(0) < 0, -1.0, 1.0)
-    return update_hyper(transform(state, jnp.zeros(k), jnp.diag(sign)), item_weight, priors)
+    return update_hyper(transform(state, jnp.zeros(k), jnp.diag(sign)), item_weight, priors, group)
 
 
 def state_of(record: FitRecord) -> State:
@@ -140,4 +201,11 @@ def state_of(record: FitRecord) -> State:
         tau2=jnp.asarray(record.tau, jnp.float32) ** 2,
         mu_d=jnp.float32(record.mu_d),
         sigma2=jnp.float32(record.sigma_d**2),
+        testlets=None
+        if record.testlets is None
+        else TestletEffects(
+            jnp.asarray(record.testlets.mean.T, jnp.float32),
+            jnp.asarray(record.testlets.variance.T, jnp.float32),
+            jnp.float32(record.testlets.sigma**2),
+        ),
     )

@@ -22,7 +22,7 @@ from benchmirt import provenance
 from benchmirt.errors import InputError
 from benchmirt.files import atomic
 
-__all__ = ["FitError", "FitRecord", "load_seeds"]
+__all__ = ["FitError", "FitRecord", "Testlets", "load_seeds"]
 
 ARRAYS = ("theta_mean", "theta_cov", "a_mean", "d_mean", "item_cov", "tau", "trace")
 Floats = NDArray[np.floating[Any]]
@@ -30,6 +30,34 @@ Floats = NDArray[np.floating[Any]]
 
 class FitError(RuntimeError):
     """A fit ended without a usable result; the message says at which step and why."""
+
+
+@dataclass(frozen=True)
+class Testlets:
+    """Effects of testlets on models, in logits.
+
+    Attributes
+    ----------
+    mean, variance
+        Posterior of the effects, each of shape (models, testlets).
+    sigma
+        Standard deviation of all effects (posterior mean or mode).
+    index
+        Which testlet an item belongs to, shape (items,); -1 where to none.
+    """
+
+    mean: Floats
+    variance: Floats
+    sigma: float
+    index: NDArray[np.integer[Any]]
+
+    def by_item(self) -> tuple[Floats, Floats]:
+        """Return mean and variance item by item, each of shape (models, items); 0 for an item without a testlet."""
+        none = np.zeros((len(self.mean), 1), self.mean.dtype)
+        mean, variance = (
+            np.concatenate([values, none], axis=1)[:, self.index] for values in (self.mean, self.variance)
+        )
+        return mean, variance
 
 
 @dataclass(frozen=True)
@@ -54,6 +82,8 @@ class FitRecord:
         ``theta`` (chain, draw, models, dims) in full, ``a`` and ``d`` thinned, or None.
     sample_stats
         Per-draw diagnostics (chain, draw) of NUTS, or None.
+    testlets
+        Effects of testlets, or None where they are not modelled.
     models, items
         Names in the order of the arrays.
     data_hash
@@ -86,6 +116,7 @@ class FitRecord:
     converged_why: str
     draws: dict[str, Floats] | None = None
     sample_stats: dict[str, Floats] | None = None
+    testlets: Testlets | None = None
 
     def __post_init__(self) -> None:
         """Refuse a record that holds a number which is not finite: no NaN is ever passed on.
@@ -102,6 +133,8 @@ class FitRecord:
                     f"{self.engine} fit with {self.dims} dimensions, seed {self.seed}: {bad} values of {name} are "
                     "not finite, so the fit is refused"
                 )
+        if self.testlets is not None and not np.isfinite(self.testlets.mean).all():
+            raise FitError(f"{self.engine} fit, seed {self.seed}: effects of testlets are not finite")
         for name, values in (self.draws or {}).items():
             if not np.isfinite(values).all():
                 raise FitError(f"{self.engine} fit, seed {self.seed}: draws of {name} are not finite")
@@ -160,10 +193,22 @@ class FitRecord:
             "diagnostics": json.dumps(self.diagnostics, sort_keys=True),
             "versions": json.dumps(self.versions, sort_keys=True),
         }
+        if self.testlets is not None:
+            attributes["testlet_effects"] = 1
         compress = {"zlib": True, "complevel": 1}
         with atomic(path) as temporary:
             xr.Dataset(attrs=attributes).to_netcdf(temporary, engine="h5netcdf", mode="w")
             estimates.to_netcdf(temporary, engine="h5netcdf", mode="a", group="estimates")
+            if self.testlets is not None:
+                effects = xr.Dataset(
+                    {
+                        "mean": (("model", "testlet"), np.asarray(self.testlets.mean, np.float32)),
+                        "variance": (("model", "testlet"), np.asarray(self.testlets.variance, np.float32)),
+                        "sigma": ((), self.testlets.sigma),
+                        "index": (("item",), np.asarray(self.testlets.index, np.int64)),
+                    }
+                )
+                effects.to_netcdf(temporary, engine="h5netcdf", mode="a", group="testlets")
             if self.draws is not None:
                 posterior = xr.Dataset(
                     {
@@ -221,7 +266,15 @@ class FitRecord:
                 expected="a NetCDF file with the group 'estimates', as the fit rule writes it",
                 todo="delete the file and run the workflow again",
             ) from error
-        draws = stats = None
+        draws = stats = testlets = None
+        if "testlet_effects" in attributes:
+            with xr.open_dataset(path, engine="h5netcdf", group="testlets") as opened:
+                testlets = Testlets(
+                    opened["mean"].to_numpy(),
+                    opened["variance"].to_numpy(),
+                    float(opened["sigma"]),
+                    opened["index"].to_numpy(),
+                )
         if attributes["engine"] == "nuts":
             with xr.open_dataset(path, engine="h5netcdf", group="posterior") as posterior:
                 draws = {name: posterior[name].to_numpy() for name in ("theta", "a", "d")}
@@ -244,6 +297,7 @@ class FitRecord:
             converged_why=str(attributes["converged_why"]),
             draws=draws,
             sample_stats=stats,
+            testlets=testlets,
         )
 
 

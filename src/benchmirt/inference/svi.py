@@ -6,6 +6,8 @@ the single-sample ELBO dies out (a rate that stays up never settles). Starts are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,12 +21,13 @@ from numpyro.infer.initialization import init_to_value
 from numpyro.optim import Adam
 
 from benchmirt import tiles
-from benchmirt.inference.posterior import State, report_frame
-from benchmirt.inference.record import FitError, FitRecord
-from benchmirt.likelihood import Asymptotes, asymptotes_of
+from benchmirt.inference.posterior import State, TestletEffects, report_frame
+from benchmirt.inference.record import FitError, FitRecord, Testlets
+from benchmirt.likelihood import Asymptotes, asymptotes_of, testlet_index
 from benchmirt.model import mirt
 from benchmirt.priors import Priors
 from benchmirt.provenance import versions
+from benchmirt.tiles import Tiled
 
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
@@ -32,15 +35,25 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 START_SCALE = 0.1
+FIRST_TESTLET_DEVIATION = 0.5
 SETTLED = 5e-4
 
 
-def _start(key: Array, responses: Array, dims: int) -> dict[str, Array]:
+def _observed_rate(responses: Tiled) -> Array:
+    """Share of right responses of each item, (items,), drawn a little towards a half."""
+
+    def of_tile(tile: tiles.Tile, items: None, shared: None) -> tuple[None, Array]:
+        seen = tile.responses >= 0
+        return None, ((tile.responses == 1).sum(0) + 1.0) / (seen.sum(0) + 2.0)
+
+    rate: Array = tiles.sweep(of_tile, responses, None)[1]
+    return rate
+
+
+def _start(key: Array, responses: Tiled, dims: int, testlets: int) -> dict[str, Array]:
     """Random abilities, and discriminations and intercepts that the observed means suggest."""
     models, items = responses.shape
-    seen = responses >= 0
-    right = jnp.where(seen, responses, 0).sum(0)
-    rate = (right + 1.0) / (seen.sum(0) + 2.0)
+    rate = _observed_rate(responses)
     theta_key, a_key = jax.random.split(key)
     return {
         "theta": 0.5 * jax.random.normal(theta_key, (models, dims)),
@@ -49,6 +62,8 @@ def _start(key: Array, responses: Array, dims: int) -> dict[str, Array]:
         "tau": jnp.ones(dims),
         "mu_d": jnp.float32(0.0),
         "sigma_d": jnp.float32(1.5),
+        "gamma": jnp.zeros((testlets, models)),
+        "sigma_t": jnp.float32(FIRST_TESTLET_DEVIATION),
     }
 
 
@@ -65,35 +80,62 @@ def _posterior(parameters: dict[str, Array]) -> State:
         tau2=jnp.exp(2 * loc["tau"]),
         mu_d=loc["mu_d"],
         sigma2=jnp.exp(2 * loc["sigma_d"]),
+        testlets=_effects(parameters) if "gamma_auto_loc" in parameters else None,
     )
 
 
-@partial(jax.jit, static_argnames=("dims", "steps", "learning_rate", "priors"))
+def _effects(parameters: dict[str, Array]) -> TestletEffects:
+    """Read the guide of the testlets' effects."""
+    mean, scale = (parameters[f"gamma_auto_{part}"] for part in ("loc", "scale"))
+    return TestletEffects(mean, scale**2, jnp.exp(2 * parameters["sigma_t_auto_loc"]))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is known of a fit before it is compiled."""
+
+    dims: int
+    testlets: int
+    steps: int
+    learning_rate: float
+    priors: Priors
+
+
+@partial(jax.jit, static_argnames="plan")
 def _optimise(
-    responses: Array,
+    responses: Tiled,
     asymptotes: Asymptotes | None,
-    start_key: Array,
-    run_key: Array,
+    testlet: Array | None,
+    keys: tuple[Array, Array],
     *,
-    dims: int,
-    steps: int,
-    learning_rate: float,
-    priors: Priors,
+    plan: _Plan,
 ) -> tuple[State, Array]:
     """Run all steps of Adam in one compiled loop; returns the posterior as records report it and the loss at each step."""
-    guide = AutoNormal(
-        mirt,
-        init_loc_fn=init_to_value(values=_start(start_key, responses, dims)),
-        init_scale=START_SCALE,
-    )
-    cosine = Adam(lambda step: learning_rate * 0.5 * (1.0 + jnp.cos(jnp.pi * step / steps)))
+    return tiles.over_devices(partial(_steps, plan=plan), responses, asymptotes, testlet, keys)
+
+
+def _steps(
+    responses: Tiled,
+    asymptotes: Asymptotes | None,
+    testlet: Array | None,
+    keys: tuple[Array, Array],
+    *,
+    plan: _Plan,
+) -> tuple[State, Array]:
+    start_key, run_key = keys
+    start = _start(start_key, responses, plan.dims, plan.testlets)
+    guide = AutoNormal(mirt, init_loc_fn=init_to_value(values=start), init_scale=START_SCALE)
+    cosine = Adam(lambda step: plan.learning_rate * 0.5 * (1.0 + jnp.cos(jnp.pi * step / plan.steps)))
     svi = SVI(mirt, guide, cosine, TraceMeanField_ELBO())
-    inputs = (tiles.split(responses), dims, asymptotes, priors)
-    state = svi.init(run_key, *inputs)
-    state, losses = jax.lax.scan(lambda state, _: svi.update(state, *inputs), state, length=steps)
+    inputs = (responses, plan.dims, asymptotes, plan.priors)
+    with_testlets = {"testlet": testlet, "testlets": plan.testlets}
+    state = svi.init(run_key, *inputs, **with_testlets)
+    state, losses = jax.lax.scan(
+        lambda state, _: svi.update(state, *inputs, **with_testlets), state, length=plan.steps
+    )
     models, items = responses.shape
     posterior = _posterior(svi.get_params(state))
-    return report_frame(posterior, jnp.ones(models), jnp.ones(items), priors), losses
+    return report_frame(posterior, jnp.ones(models), jnp.ones(items), plan.priors), losses
 
 
 def fit(
@@ -104,13 +146,14 @@ def fit(
     steps: int = 300,
     learning_rate: float = 0.1,
     priors: Priors | None = None,
+    devices: Sequence[jax.Device] = (),
 ) -> FitRecord:
     """Fit by SVI.
 
     Parameters
     ----------
     data
-        Responses (models, items) with their asymptotes.
+        Responses (models, items) with their asymptotes; effects of testlets are modelled where items have any.
     dims
         Number of dimensions.
     seed
@@ -119,6 +162,8 @@ def fit(
         Steps of Adam, and the step size at their beginning (in units of the guide's parameters).
     priors
         Scales of the hyperpriors.
+    devices
+        Devices that share the items, of this process or of several; by default the first one does it all.
 
     Raises
     ------
@@ -126,18 +171,13 @@ def fit(
         If the loss ceases to be finite; the message names the step.
     """
     priors = priors or Priors()
-    responses = jnp.asarray(data.responses, jnp.int8)
     start_key, run_key = jax.random.split(jax.random.key(seed))
-
     state, losses = _optimise(
-        responses,
+        tiles.split(data.responses, devices),
         asymptotes_of(data.floor, data.ceiling),
-        start_key,
-        run_key,
-        dims=dims,
-        steps=steps,
-        learning_rate=learning_rate,
-        priors=priors,
+        testlet_index(data.testlet),
+        (start_key, run_key),
+        plan=_Plan(dims, data.testlets, steps, learning_rate, priors),
     )
     trace = np.asarray(losses, np.float64)
     if not np.isfinite(trace).all():
@@ -166,6 +206,14 @@ def fit(
         mu_d=float(state.mu_d),
         sigma_d=float(np.sqrt(state.sigma2)),
         trace=trace,
+        testlets=Testlets(
+            np.asarray(state.testlets.mean).T,
+            np.asarray(state.testlets.variance).T,
+            float(np.sqrt(state.testlets.prior)),
+            data.testlet,
+        )
+        if state.testlets is not None
+        else None,
         models=data.models,
         items=data.items,
         data_hash=data.hash,
