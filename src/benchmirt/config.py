@@ -16,7 +16,7 @@ import math
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -1148,6 +1148,15 @@ def _read_claims(given: str, path: Path, origin: str) -> Any:
 
 
 # -- the fits -----------------------------------------------------------------------------------------------
+
+
+def checks_of(fits: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of those of the fits (rows of :func:`fits_table`) that fit the headline's responses in another way."""
+    headline = next(row for row in fits if row["fit"] == "corrected")
+    same = ("policy", "dims", "asymptotes")
+    return [
+        row["fit"] for row in fits if row is not headline and all(row[key] == headline[key] for key in same)
+    ]
 
 
 def fits_table(study: Study) -> list[dict[str, Any]]:

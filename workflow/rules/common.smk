@@ -67,6 +67,7 @@ FETCHED = {
     if isinstance(wanted, dict)
 }
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
+CHECKS = studies.checks_of(list(FITS.values()))
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
 KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}
 ENGINES = {

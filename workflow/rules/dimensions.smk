@@ -4,6 +4,7 @@ in    <results>/fits/, <results>/matrix/
 out   <results>/dimensions/, <results>/pairs/
 steps consensus        all seeds of a fit in one frame, with the rotation that is shown
       reproducibility  agreement over seeds on the same data (tests the optimiser)
+      checks           agreement of other ways to fit with the headline
       stability        agreement over disjoint halves of lineages and of items, against null data (tests the dimensions)
       number           how many dimensions: held-out models, and eigenvalues against a null
       leave_one_out    abilities with one benchmark left out at a time
@@ -57,6 +58,28 @@ rule reproducibility:
         fingerprint=code_of("reproducibility"),
     script:
         "../../scripts/reproducibility.py"
+
+
+rule checks:
+    input:
+        **{fit.replace("-", "_"): seeds(fit) for fit in CHECKS},
+        headline="<results>/dimensions/corrected/consensus.nc",
+    output:
+        "<results>/dimensions/checks.csv",
+    log:
+        "<logs>/checks.log",
+    benchmark:
+        "<benchmarks>/checks.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000, per_cell=50),
+    params:
+        fits=CHECKS,
+        fingerprint=code_of("checks"),
+    script:
+        "../../scripts/checks.py"
 
 
 rule stability:

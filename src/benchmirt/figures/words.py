@@ -145,7 +145,9 @@ def fit_name(name: str) -> str:
     size = re.fullmatch(r"dims-k(\d+)", name)
     if size:
         return f"with {plural(int(size[1]), 'dimension')}"
-    return {"published": "as published", "nuts": "check by sampling"}.get(name, name)
+    return {"published": "as published", "nuts": "check by sampling", "testlets": "with testlets"}.get(
+        name, name
+    )
 
 
 def is_number(value: object) -> bool:

@@ -85,6 +85,7 @@ def inputs(fits: Sequence[Mapping[str, Any]], claims: Mapping[str, str]) -> list
     ]
     runs = [f"fits/{row['fit']}/seed{seed}.nc" for row in fits for seed in row["seeds"]]
     evidence = [
+        "dimensions/checks.csv",
         "dimensions/corrected/consensus.nc",
         "dimensions/item_statistics.csv",
         "dimensions/labels.json",

@@ -49,6 +49,7 @@ class Fit:
     policy: str
     dims: int
     asymptotes: bool
+    testlets: bool
     purpose: str
     runs: tuple[Run, ...]
 
@@ -104,6 +105,7 @@ class Findings:
     number: Mapping[str, Any]
     stability: Mapping[str, Any]
     reproducibility: pd.DataFrame
+    checks: pd.DataFrame
     item_statistics: pd.DataFrame
     model_statistics: pd.DataFrame
     agreement: agreement.Agreement
@@ -194,6 +196,7 @@ def read_fits(results: Path) -> tuple[Fit, ...]:
                 policy=row["policy"],
                 dims=int(row["dims"]),
                 asymptotes=row["asymptotes"].lower() == "true",
+                testlets=row["testlets"].lower() == "true",
                 purpose=row.get("purpose", ""),
                 runs=tuple(read_run(results / "fits" / row["fit"] / f"seed{seed}.nc") for seed in seeds),
             )
@@ -241,6 +244,7 @@ def gather(
         number=read_json(home / "number.json"),
         stability=read_json(home / "stability.json"),
         reproducibility=store.read_csv(results / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension")),
+        checks=store.read_csv(home / "checks.csv", ("fit", "engine", "converged", "ability")),
         item_statistics=store.read_csv(
             results / catalogue.ITEMS, ("question_id", "benchmark", "discrimination_1")
         ),

@@ -272,6 +272,7 @@ def render(found: Findings) -> str:
         more_models=int(found.model_statistics["ability_1"].notna().sum()) - len(shown_models),
         stability=tables.stability(found),
         reproducibility=tables.reproducibility(found),
+        checks=tables.checks(found),
         drop_reasons=reasons,
         dropped=dropped,
         dropped_models=tables.dropped_models(found),

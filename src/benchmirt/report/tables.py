@@ -568,6 +568,7 @@ _ENGINES = {
 
 _SETTINGS = {
     "tau scale": "scale of τ, the spread of discriminations",
+    "testlet scale": "scale of the spread of testlets' effects",
     "intercept scale": "scale of μ and s, the middle and spread of intercepts",
     "rhat max": "largest R-hat",
     "ess min": "smallest effective sample size",
@@ -608,6 +609,7 @@ def fit_card(fit: Fit) -> FitCard:
             ),
             ("dimensions", words.count(fit.dims)),
             ("chance floors", "yes" if fit.asymptotes else "no"),
+            ("effects of testlets", "yes" if fit.testlets else "no"),
         ],
         settled=f"{words.count(good)} of {words.plural(len(fit.runs), 'run')} settled",
         all_settled=good == len(fit.runs),
@@ -681,6 +683,30 @@ def reproducibility(found: Findings) -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+def checks(found: Findings) -> list[dict[str, str]]:
+    """Return one row per check of the headline and ability: how well they agree, and which is the surer."""
+    return [
+        {
+            "fit": words.capital(words.fit_name(str(row["fit"]))),
+            "engine": str(row["engine"]).upper(),
+            "settled": "yes" if row["converged"] else "no",
+            "ability": found.naming.labels[int(row["ability"]) - 1],
+            **{
+                name: words.number(row[name])
+                for name in (
+                    "congruence",
+                    "ability_r",
+                    "ability_difference",
+                    "ability_sd_ratio",
+                    "mdisc_ratio",
+                )
+            },
+            "sigma": words.number(row["testlet_sigma"]),
+        }
+        for row in found.checks.to_dict("records")
+    ]
 
 
 _ORIGINS = {

@@ -1,0 +1,23 @@
+"""Compare other ways to fit the same responses with the headline.
+
+In:  the consensus of the headline, and the records of the fits that check it.
+Out: ``checks.csv``: agreement of abilities and loadings, and of how sure they are. A check that failed is left out; its card
+     in the report says why.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmirt import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+if __name__ == "__main__":
+    logs.start(snakemake)
+    from benchmirt.dimensions import checks, consensus
+    from benchmirt.inference.record import load_seeds
+
+    fits = {fit: load_seeds(snakemake.input[fit.replace("-", "_")])[0] for fit in snakemake.params.fits}
+    done = {fit: records[0] for fit, records in fits.items() if records}
+    checks.write(checks.table(consensus.read(snakemake.input.headline), done), Path(snakemake.output[0]))
