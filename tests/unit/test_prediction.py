@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -278,7 +279,8 @@ def test_spare_room_for_dimensions_changes_nothing() -> None:
 @pytest.mark.slow
 def test_a_study_is_predicted_and_read_back(tmp_path: Path) -> None:
     data, _ = planted(1, slopes=True)
-    result = station.run(data, data, dims=2, max_dims=2, folds=3, published_folds=1, published_steps=50)
+    effort = {"folds": 3, "by_benchmark": True, "published_folds": 1, "published_steps": 50}
+    result = station.run(data, data, dims=2, max_dims=2, **effort)
     files = [
         tmp_path / name for name in ("prediction.json", "scores.csv", "calibration.csv", "models.parquet")
     ]
@@ -294,6 +296,11 @@ def test_a_study_is_predicted_and_read_back(tmp_path: Path) -> None:
     cells = measured(result.tallies["cells"], "log_loss")
     assert cells.gain("mirt_2", "mirt_1", "micro").low > 0  # two abilities are planted
     assert cells.gain("mirt_1_category", "mirt_1", "micro").low > 0
-    again = station.run(data, data, dims=2, max_dims=2, folds=3, published_folds=1, published_steps=50)
+    told = json.loads(files[0].read_text(encoding="utf-8"))
+    assert told["labels"]["mirt_2_benchmark"] == "2-D MIRT, priors by benchmark"
+    for split, own in result.tallies.items():
+        assert ("mirt_2_benchmark" in own.methods) == (split in ("cells", "lineages"))
+    assert cells.gain("mirt_2_benchmark", "mirt_2", "micro").high > -0.01
+    again = station.run(data, data, dims=2, max_dims=2, **effort)
     for split, own in result.tallies.items():
         assert np.array_equal(own.counts, again.tallies[split].counts)

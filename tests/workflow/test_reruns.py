@@ -18,6 +18,7 @@ AFTER_CONSENSUS = {
     "stability",
     "leave_one_out",
     "bootstrap",
+    "checks",
     "labels",
     "item_model_statistics",
     "calibration",
@@ -44,6 +45,7 @@ AFTER_EDITING: dict[str, set[str]] = {
     "sources/table": EVERYTHING - {"fits_table"},
     "matrix": FROM_MATRIX | {"matrix"},
     "prediction/rasch": {"prediction", "page"} | JUDGED | DRAWN - {"figure_dimensions"},
+    "dimensions/checks": {"checks", "page"},
     "figures/abilities": DRAWN | PAGES,
     "report/page": PAGES,
     "profiles/own": {"profiles"} | PAGES,
@@ -145,7 +147,7 @@ def test_a_title_runs_what_shows_it(finished: Finished) -> None:
 
 def test_settings_of_an_engine_run_its_fits_only(finished: Finished) -> None:
     nuts = {**finished.config["fits"]["nuts"], "draws": 21}
-    assert finished.dry(config=changed(finished, "fits", nuts=nuts)).rules == {"fit_nuts", "page"}
+    assert finished.dry(config=changed(finished, "fits", nuts=nuts)).rules == {"fit_nuts", "checks", "page"}
 
 
 def test_more_splits_run_the_stability_test_and_what_reads_it(finished: Finished) -> None:

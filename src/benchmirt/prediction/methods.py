@@ -2,7 +2,9 @@
 
 All get the same cells to look at. MIRT comes with the same priors for every number of dimensions, so that what a dimension gains
 is its own doing; each fold starts afresh, since a fit that has seen the scored cells would lend them to a warm start. The
-``published_*`` methods are the study's own fits (:mod:`benchmirt.inference.published`), and belong to its column alone.
+``mirt_*_benchmark`` methods give the items of each benchmark a prior of their own, which predicts better; but a fit that was told
+which items belong together finds no dimensions. The ``published_*`` methods are the study's own fits
+(:mod:`benchmirt.inference.published`), and belong to its column alone.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from benchmirt.prediction.splits import Fold
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
 
-__all__ = ["LABELS", "label", "mirt", "predict", "published"]
+__all__ = ["LABELS", "by_benchmark", "label", "mirt", "predict", "published"]
 
 Floats = NDArray[np.float64]
 
@@ -43,13 +45,18 @@ def label(method: str) -> str:
         return LABELS[method]
     family, dims, *priors = method.split("_")
     if family == "mirt":
-        return f"{dims}-D MIRT"
+        return f"{dims}-D MIRT" + (", priors by benchmark" if priors else "")
     return f"{dims}-D as published" + (", matched priors" if priors else "")
 
 
 def mirt(dims: int) -> str:
     """Name the method with so many dimensions."""
     return f"mirt_{dims}"
+
+
+def by_benchmark(dims: int) -> str:
+    """Name the method with so many dimensions and a prior of the items of each benchmark."""
+    return f"mirt_{dims}_benchmark"
 
 
 def published(dims: int, *, matched: bool = False) -> str:
@@ -64,7 +71,12 @@ def _codes(data: ResponseData, column: str) -> NDArray[np.int64]:
 
 
 def _em(
-    data: ResponseData, fold: Fold, dims: int, items: NDArray[np.bool_], options: Mapping[str, Any]
+    data: ResponseData,
+    fold: Fold,
+    dims: int,
+    items: NDArray[np.bool_],
+    options: Mapping[str, Any],
+    group: NDArray[np.int64] | None = None,
 ) -> Floats:
     """Probabilities of all cells from one fit, whose abilities rest on some of the items."""
     from benchmirt.inference import em
@@ -75,14 +87,15 @@ def _em(
         model_weights=fold.models[None].astype(np.float32),
         item_weights=items[None].astype(np.float32),
         reveal=fold.shown[None],
+        group=group,
         bound=False,
         **options,
     )
     return batch.predict(0, data)
 
 
-def _mirt(data: ResponseData, fold: Fold, options: Mapping[str, Any], *, dims: int) -> Floats:
-    return _em(data, fold, dims, fold.items, options)
+def _mirt(data: ResponseData, fold: Fold, options: Mapping[str, Any], *, dims: int, grouped: bool) -> Floats:
+    return _em(data, fold, dims, fold.items, options, _codes(data, "benchmark") if grouped else None)
 
 
 def _mirt_by_category(data: ResponseData, fold: Fold, options: Mapping[str, Any]) -> Floats:
@@ -164,7 +177,7 @@ def _method(name: str) -> _Method:
         return _METHODS[name]
     family, dims, *priors = name.split("_")
     if family == "mirt":
-        return _Method(partial(_mirt, dims=int(dims)))
+        return _Method(partial(_mirt, dims=int(dims), grouped=bool(priors)))
     return _Method(partial(_published, dims=int(dims), matched=bool(priors)))
 
 
@@ -174,7 +187,7 @@ def predict(name: str, data: ResponseData, fold: Fold, options: Mapping[str, Any
     Parameters
     ----------
     name
-        A method: one of `LABELS`, or as :func:`mirt` and :func:`published` name them.
+        A method: one of `LABELS`, or as :func:`mirt`, :func:`by_benchmark` and :func:`published` name them.
     data
         The responses; only those that the fold shows are looked at.
     fold

@@ -135,6 +135,7 @@ def run(
     max_dims: int = 4,
     folds: int = 4,
     answers: int = 10,
+    by_benchmark: bool = False,
     published_folds: int = 2,
     published_steps: int = 200,
     seed: int = 0,
@@ -155,6 +156,8 @@ def run(
         Folds of cells, of lineages and of items.
     answers
         Items a benchmark that a new model shows where few are known.
+    by_benchmark
+        Whether a fit with priors by benchmark predicts single answers and new lineages too.
     published_folds, published_steps
         How many of the study's ten folds are made, and with how many of its 5,000 steps.
     seed
@@ -171,7 +174,8 @@ def run(
     categories = honest.item_table["category"].nunique()
 
     def of(numbers: Sequence[int], *, extended: bool) -> tuple[str, ...]:
-        return methods.chosen(numbers, categories=categories, extended=extended)
+        named = methods.chosen(numbers, categories=categories, extended=extended)
+        return (*named, methods.by_benchmark(dims)) if extended and by_benchmark and dims <= most else named
 
     plans: list[tuple[str, Callable[[], Split], tuple[str, ...]]] = [
         ("cells", lambda: splits.cells(honest, folds, seed), of(all_dims, extended=True)),
