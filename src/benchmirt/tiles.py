@@ -30,7 +30,18 @@ from jax import Array, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
-__all__ = ["Tile", "Tiled", "over_devices", "split", "sweep", "width_of"]
+__all__ = [
+    "AXIS",
+    "Tile",
+    "Tiled",
+    "localised",
+    "mesh_of",
+    "over_devices",
+    "specs",
+    "split",
+    "sweep",
+    "width_of",
+]
 
 CELLS = 65_536  # a float32 array of so many cells takes a quarter of a megabyte
 LANES = 16
@@ -73,7 +84,7 @@ class Tiled:
     @property
     def _shares(self) -> int:
         """Number of devices whose tiles are not here."""
-        return self.mesh.size if self.local and self.mesh is not None else 1
+        return self.mesh.shape[AXIS] if self.local and self.mesh is not None else 1
 
     def _pad(self, per_item: Tree) -> Tree:
         """Fill arrays (..., items) up with zeros to the tiles of all devices."""
@@ -114,22 +125,26 @@ def width_of(models: int, items: int) -> int:
     return min(items, -(-width // LANES) * LANES)
 
 
-def split(responses: ArrayLike | Tiled, devices: Sequence[jax.Device] = ()) -> Tiled:
+def mesh_of(devices: Sequence[jax.Device]) -> Mesh | None:
+    """Return the devices as those that share the items; None for none or one, which need no sharing."""
+    return Mesh(np.array(devices), (AXIS,)) if len(devices) > 1 else None
+
+
+def split(responses: ArrayLike | Tiled, mesh: Mesh | None = None) -> Tiled:
     """Arrange responses by tile; what is tiled already is returned as it is.
 
     Parameters
     ----------
     responses
         1, 0 or -1 (missing), int8, shape (models, items). Where the devices belong to several processes, each passes all of them.
-    devices
-        The devices that are to share the tiles; none or one for the default device.
+    mesh
+        The devices that are to share the tiles along the axis AXIS; None for the default device alone.
     """
     if isinstance(responses, Tiled):
         return responses
-    if len(devices) < 2:
+    if mesh is None:
         return _arranged(jnp.asarray(responses, jnp.int8), 1)
-    mesh = Mesh(np.array(devices), (AXIS,))
-    whole = _arranged(np.asarray(responses, np.int8), len(devices))
+    whole = _arranged(np.asarray(responses, np.int8), mesh.shape[AXIS])
     sharding = NamedSharding(mesh, PartitionSpec(AXIS))  # type: ignore[no-untyped-call]
     placed = [
         jax.make_array_from_callback(x.shape, sharding, x.__getitem__)
@@ -150,6 +165,24 @@ def _arranged(matrix: Any, devices: int) -> Tiled:
     return Tiled(arranged, xp.where(seen, xp.arange(1, tiles + 1, dtype=xp.int32), 0), items)
 
 
+def localised(tree: Tree) -> Tree:
+    """Mark responses by tile, within what :func:`jax.shard_map` maps, as what one device sees of them."""
+    return jax.tree.map(lambda x: replace(x, local=True) if _is_tiled(x) else x, tree, is_leaf=_is_tiled)
+
+
+def specs(tree: Any) -> Any:
+    """Return how the arrays of a tree lie on devices: responses by tile are shared out, all else is everywhere."""
+
+    def of(leaf: Any) -> PartitionSpec:
+        return PartitionSpec(AXIS) if _is_tiled(leaf) else PartitionSpec()  # type: ignore[no-untyped-call]
+
+    return jax.tree.map(of, tree, is_leaf=_is_tiled)
+
+
+def _is_tiled(leaf: Any) -> bool:
+    return isinstance(leaf, Tiled)
+
+
 def over_devices(function: Callable[..., Tree], tiled: Tiled, *operands: Any) -> Tree:
     """Return ``function(tiled, *operands)``, run by every device of the responses on its own tiles.
 
@@ -158,15 +191,15 @@ def over_devices(function: Callable[..., Tree], tiled: Tiled, *operands: Any) ->
     """
     if tiled.mesh is None or tiled.local:
         return function(tiled, *operands)
-    ours, everywhere = PartitionSpec(AXIS), PartitionSpec()  # type: ignore[no-untyped-call]
+    everywhere = PartitionSpec()  # type: ignore[no-untyped-call]
 
-    def on_each(tiled: Tiled, *operands: Any) -> Tree:
-        return function(replace(tiled, local=True), *operands)
+    def on_each(*given: Any) -> Tree:
+        return function(*localised(given))
 
     spread: Callable[..., Tree] = jax.shard_map(
         on_each,
         mesh=tiled.mesh,
-        in_specs=(ours, *[everywhere] * len(operands)),
+        in_specs=(specs(tiled), *[everywhere] * len(operands)),
         out_specs=everywhere,
         check_vma=False,
     )

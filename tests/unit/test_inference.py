@@ -54,7 +54,7 @@ def recovered(record, theta):
 OPTIONS = {
     "em": {},
     "svi": {"steps": 800},
-    "nuts": {"chains": 2, "warmup": 100, "draws": 100},
+    "nuts": {"chains": 2, "warmup": 100, "draws": 300},
 }
 
 
@@ -70,6 +70,18 @@ def test_planted_truth_is_recovered(engine, floor):
     loss = log_loss(record, data, y, hidden)
     assert loss < oracle + 0.35 * (base - oracle)
     assert record.converged, record.converged_why
+
+
+@pytest.mark.parametrize("dims", [5, 6])
+@pytest.mark.parametrize("engine", ["em", "svi"])
+def test_many_dimensions_are_recovered(engine, dims):
+    rng = np.random.default_rng(dims)
+    theta, a = rng.normal(size=(150, dims)), rng.normal(size=(500, dims)) * np.linspace(1.4, 0.9, dims)
+    p = 1 / (1 + np.exp(-(theta @ a.T + rng.normal(size=500))))
+    data = matrix.from_arrays((rng.random(p.shape) < p).astype(np.int8))
+    record = inference.fit(data, engine=engine, dims=dims, seed=0, options=OPTIONS[engine])
+    assert min(recovered(record, theta)) > 0.93
+    assert record.tau.min() > 0.6
 
 
 def test_records_report_one_frame():

@@ -75,7 +75,7 @@ def fit(
         File from which a killed run of NUTS goes on; whoever writes the record removes it. Other engines are done before
         it would serve.
     devices
-        How many of JAX's devices share the items (svi, em). NUTS gives each chain one, where there are enough.
+        How many of JAX's devices share the items. With NUTS so many are each chain's, where there are enough.
 
     Raises
     ------
@@ -94,6 +94,7 @@ def fit(
     options = dict(options or {})
     if engine == "nuts":
         options["checkpoint"] = checkpoint
+        options["devices"] = len(_devices(devices))
     elif devices > 1:
         options["devices"] = _devices(devices)
     models, items = data.responses.shape

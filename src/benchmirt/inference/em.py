@@ -654,7 +654,7 @@ def fit_many(
     responses = jnp.asarray(data.responses, jnp.int8)
     of_models, of_items = filled(model_weights, models), filled(item_weights, items)
     keys = jax.random.split(jax.random.key(seed), replicates) if seed else None
-    tiled = tiles.split(data.responses, devices)
+    tiled = tiles.split(data.responses, tiles.mesh_of(devices))
     testlets, groups = data.testlets, 0 if group is None else int(group.max()) + 1
     warm = None if start is None else state_of(start)
     cold = 0 if start is not None else FIRST_SWEEPS
@@ -670,7 +670,7 @@ def fit_many(
         shown = responses
         if reveal is not None:
             shown = jnp.where(jnp.asarray(reveal[index]), responses, jnp.int8(-1))
-            tiled = tiles.split(shown, devices)
+            tiled = tiles.split(shown, tiles.mesh_of(devices))
         weights = facts.model_weight, facts.item_weight
         state = warm
         if state is None:

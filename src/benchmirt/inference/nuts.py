@@ -19,13 +19,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.sharding import Mesh
 from numpy.typing import NDArray
 from numpyro.diagnostics import effective_sample_size, gelman_rubin
 from numpyro.infer import NUTS
@@ -33,16 +35,17 @@ from numpyro.infer.util import log_density
 
 from benchmirt import provenance, tiles
 from benchmirt.inference import em
-from benchmirt.inference.chains import STATS, Chains
+from benchmirt.inference.chains import STATS, Chains, mesh_of
 from benchmirt.inference.draws import Checkpoint, Kept, Moments
 from benchmirt.inference.moments import match_items
 from benchmirt.inference.posterior import State, effects_of, state_of
 from benchmirt.inference.record import FitRecord, Testlets
-from benchmirt.likelihood import asymptotes_of, item_log_likelihood, testlet_index
+from benchmirt.likelihood import Asymptotes, asymptotes_of, item_log_likelihood, testlet_index
 from benchmirt.model import mirt, sample_frame
 from benchmirt.priors import Priors
 from benchmirt.progress import progress
 from benchmirt.provenance import versions
+from benchmirt.tiles import Tiled
 
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 BLOCK = 50
+LEAST_DRAWS = 4
 EFFECTS = ("gamma", "sigma_t")
 KEPT_ITEM_DRAWS = 100
 CHECKED_ITEMS = 500
@@ -180,6 +184,66 @@ def _checked_items(a: NDArray[Any], d: NDArray[Any]) -> NDArray[np.int64]:
     return np.sort(np.concatenate([first, drawn]))
 
 
+class _Problem(NamedTuple):
+    """What the sampler knows: responses by tile, asymptotes, the items' testlets, and the posterior that it begins from.
+
+    The reference (items,) is subtracted from the items' log likelihoods.
+    """
+
+    responses: Tiled
+    asymptotes: Asymptotes | None
+    testlet: Array | None
+    state: State
+    reference: Array
+
+
+def _problem(data: ResponseData, state: State, priors: Priors, mesh: Mesh) -> _Problem:
+    """Put the problem together, with the moments of the items matched to their posteriors given the abilities."""
+    plain, testlet = tiles.split(data.responses), testlet_index(data.testlet)
+    asymptotes = asymptotes_of(data.floor, data.ceiling)
+    state = match_items(state, plain, asymptotes, priors, testlet)
+    effects = effects_of(state, testlet)
+    reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], plain, asymptotes, effects)
+    return _Problem(tiles.split(data.responses, mesh), asymptotes, testlet, state, reference)
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """Makes the sampler of a problem; equal ones share a compilation."""
+
+    dims: int
+    testlets: int
+    priors: Priors
+    max_tree_depth: int
+
+    def __call__(self, problem: _Problem) -> NUTS:
+        sites = _chart(problem.state)[0]
+        given = (problem.responses, self.dims, problem.asymptotes, self.priors, problem.reference)
+        options = {"framed": True, "testlet": problem.testlet, "testlets": self.testlets}
+
+        def potential(z: Array) -> Array:
+            """Minus the log density of the framed model at standardised coordinates."""
+            values, volume = sites(z)
+            density, _ = log_density(mirt, given, options, values)
+            return -(density + volume)
+
+        return NUTS(
+            potential_fn=potential,
+            adapt_mass_matrix=False,
+            max_tree_depth=self.max_tree_depth,
+            target_accept_prob=ACCEPTANCE,
+        )
+
+
+def _report(problem: _Problem, z: Array) -> dict[str, Array]:
+    """Return what is kept of a draw, aligned to the EM solution."""
+    values = _chart(problem.state)[0](z)[0]
+    theta, a, d = _framed(values)
+    theta, a = _aligned(theta, a, problem.state.mu[:, :-1])
+    effects = {name: values[name] for name in EFFECTS if name in values}
+    return {"theta": theta, "item": jnp.concatenate([a, d[:, None]], axis=1), **effects}
+
+
 def fit(
     data: ResponseData,
     dims: int,
@@ -191,6 +255,7 @@ def fit(
     max_tree_depth: int = 5,
     priors: Priors | None = None,
     checkpoint: Path | None = None,
+    devices: int = 1,
 ) -> FitRecord:
     """Sample the posterior by NUTS.
 
@@ -210,53 +275,30 @@ def fit(
     checkpoint
         File that keeps the chains after each block; a run that finds it goes on where it ended. Whoever writes the record
         removes it.
+    devices
+        How many of JAX's devices share the items of a chain.
 
     Raises
     ------
+    ValueError
+        If ``draws`` is below 4, too few to judge convergence by.
     FitError
         If the EM start fails or a draw is not finite.
     """
+    if draws < LEAST_DRAWS:
+        raise ValueError(f"at least {LEAST_DRAWS} draws are needed to judge convergence, not {draws}")
     priors = priors or Priors()
     start = em.fit(data, dims, priors=priors)
-    state = state_of(start)
-    responses = tiles.split(data.responses)
-    asymptotes = asymptotes_of(data.floor, data.ceiling)
-    testlet = testlet_index(data.testlet)
-    state = match_items(state, responses, asymptotes, priors, testlet)
-    reference = item_log_likelihood(
-        state.m, state.mu[:, :-1], state.mu[:, -1], responses, asymptotes, effects_of(state, testlet)
-    )
-    sites, size = _chart(state)
+    mesh = mesh_of(chains, devices)
+    problem = _problem(data, state_of(start), priors, mesh)
+    state = problem.state
     key, start_key = jax.random.split(jax.random.key(seed))
-    initial = START_SPREAD * jax.random.normal(start_key, (chains, size))
+    initial = START_SPREAD * jax.random.normal(start_key, (chains, _chart(state)[1]))
 
-    def potential(z: Array) -> Array:
-        values, volume = sites(z)
-        density, _ = log_density(
-            mirt,
-            (responses, dims, asymptotes, priors, reference),
-            {"framed": True, "testlet": testlet, "testlets": data.testlets},
-            values,
-        )
-        return -(density + volume)
-
-    kernel = NUTS(
-        potential_fn=potential,
-        adapt_mass_matrix=False,
-        max_tree_depth=max_tree_depth,
-        target_accept_prob=ACCEPTANCE,
-    )
-    target = state.mu[:, :-1]
-
-    def report(z: Array) -> dict[str, Array]:
-        values = sites(z)[0]
-        theta, a, d = _framed(values)
-        theta, a = _aligned(theta, a, target)
-        effects = {name: values[name] for name in EFFECTS if name in values}
-        return {"theta": theta, "item": jnp.concatenate([a, d[:, None]], axis=1), **effects}
-
+    kernel_of = _Kernel(dims, data.testlets, priors, max_tree_depth)
     block = min(BLOCK, draws)
-    sampler = Chains(kernel, report, chains=chains, warmup=warmup, block=block)
+    sampler = Chains(kernel_of, _report, problem, warmup=warmup, block=block, mesh=mesh)
+    target = state.mu[:, :-1]
     checked = _checked_items(np.asarray(target), np.asarray(state.mu[:, -1]))
     thin = max(1, chains * draws // KEPT_ITEM_DRAWS)
     effects = state.testlets

@@ -173,7 +173,7 @@ def fit(
     priors = priors or Priors()
     start_key, run_key = jax.random.split(jax.random.key(seed))
     state, losses = _optimise(
-        tiles.split(data.responses, devices),
+        tiles.split(data.responses, tiles.mesh_of(devices)),
         asymptotes_of(data.floor, data.ceiling),
         testlet_index(data.testlet),
         (start_key, run_key),
