@@ -89,15 +89,38 @@ def sha256_of(path: str | Path) -> str:
 def stamp_of(paths: Iterable[str | Path]) -> str:
     """Return what changes when a file is replaced by another one, even by an older one: a hash over sizes and small contents.
 
-    Contents count up to 64 MB a file and eight files; beyond that sizes do.
+    Contents count up to 64 MB a file and eight files; beyond that sizes do. A folder counts as the sizes and times of all
+    files in it: Snakemake looks at the times of those only that it is told of.
     """
     digest = hashlib.sha256()
     found = [Path(path) for path in paths]
     for path in found:
+        if path.is_dir():
+            for inside, *told in _inside(os.fspath(path)):
+                digest.update(f"{inside}\0{told}\n".encode("utf-8", "surrogateescape"))
+            continue
         size = path.stat().st_size if path.is_file() else -1
         content = sha256_of(path) if 0 <= size <= _SMALL and len(found) <= _FEW else ""
         digest.update(f"{path.as_posix()}\0{size}\0{content}\n".encode())
     return digest.hexdigest()
+
+
+def _inside(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Yield path, size and time of what a folder and the folders in it hold; -1 for what cannot be read or leads elsewhere."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        yield folder, -1, -1
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _inside(entry.path)
+        elif entry.is_file():
+            told = entry.stat()
+            yield entry.path, told.st_size, told.st_mtime_ns
+        else:
+            yield entry.path, -1, -1
 
 
 def sha256_bytes(data: bytes) -> str:

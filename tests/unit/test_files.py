@@ -130,3 +130,24 @@ def test_a_stamp_tells_files_apart_whatever_their_times(tmp_path: Path) -> None:
     path.write_text("x,1\n")
     assert files.stamp_of([path]) == first
     assert files.stamp_of([tmp_path / "gone.csv"]) != files.stamp_of([])
+
+
+def test_a_stamp_of_a_folder_tells_every_file_in_it(tmp_path: Path) -> None:
+    home = tmp_path / "model"
+    path = home / "task" / "latest" / "0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("1")
+    os.utime(path, (9, 9))
+    seen = [files.stamp_of([home])]
+    path.write_text("2")
+    os.utime(path, (8, 8))  # of the same size, and older
+    seen.append(files.stamp_of([home]))
+    path.write_text("22")
+    os.utime(path, (8, 8))
+    seen.append(files.stamp_of([home]))
+    path.rename(path.with_name("1.json"))
+    seen.append(files.stamp_of([home]))
+    (home / "all").symlink_to(home)  # leads round in a circle
+    seen.append(files.stamp_of([home]))
+    assert len(set(seen)) == 5
+    assert files.stamp_of([home]) == seen[-1]

@@ -320,6 +320,25 @@ def test_names_that_are_no_paths(raw: Raw) -> None:
     assert sorted(found) == sorted(names)
 
 
+@pytest.mark.parametrize("results", [None, "<results>"])
+def test_jobs_of_many_models_name_folders(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch, results: str | None
+) -> None:
+    for model in ("a__x", "a__y"):
+        raw.details(model, "bbh_navigate", [bbh_row(0)])
+    study = raw.study()
+    (few,) = sources.plan(study.sources[0], study, results)
+    assert few.inputs[:2] == tuple(
+        f"lb/{model}-details/{model}__leaderboard_bbh_navigate/latest/0000.parquet"
+        for model in ("a__x", "a__y")
+    )
+    monkeypatch.setattr(folders, "FILES_UP_TO", 1)
+    (many,) = sources.plan(study.sources[0], study, results)
+    assert many.inputs == ("lb/a__x-details", "lb/a__y-details", *few.inputs[2:])
+    assert (many.name, many.models, many.shards) == (few.name, few.models, few.shards)
+    assert len(raw.collect()) == 2
+
+
 def test_names_that_snakemake_would_fill_in_are_refused_for_it(raw: Raw) -> None:
     raw.details("o__m{x}", "bbh_navigate", [bbh_row(0)])
     study = raw.study()

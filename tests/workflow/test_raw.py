@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,6 +91,24 @@ def test_a_changed_file_is_collected_again(workflow: Workflow, collected: tuple[
     finally:
         path.write_text(text)
     assert len(run.rules - {"matrix"}) == 1
+
+
+def test_a_changed_file_of_one_of_many_models_is_collected_again(workflow: Workflow, tmp_path: Path) -> None:
+    """Of more than 500 models a job names folders, and a file deep in one of them may even be replaced by an older one."""
+    for number in range(501):
+        write_results(tmp_path / "simulated_results", f"org__model-{number}", number)
+    write_config(tmp_path, CONFIG)
+    job = "results/outcomes/safety/3of8"
+    run = workflow.call(tmp_path, job)
+    assert run.code == 0, run.text
+    assert workflow.dry(tmp_path, job).jobs == []
+    collected = pd.read_parquet(tmp_path / job / "models.parquet")["model"]
+    path = tmp_path / "simulated_results" / collected[0] / "all.json"
+    before, text = path.stat(), path.read_text()
+    path.write_text(text.replace("simulated prompt 0", "simulated prompt x"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns - 10**9))
+    assert path.stat().st_size == before.st_size
+    assert workflow.dry(tmp_path, job).rules == {"collect_safety_3of8"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Raw sources as they lie on disk: the models' folders, their files, and how models are put into jobs.
 
-Nothing heavy is imported and no file is opened, since the workflow asks when it is parsed.
+Nothing heavy is imported and no file is opened, since the workflow asks when it is parsed. A job names every file that it
+reads, as long as a source has no more than :data:`FILES_UP_TO` models; beyond, it names the models' folders.
 
 A model has its own shard up to :data:`ONE_A_SHARD` models of a source; beyond, shards hold about
 :data:`MODELS_A_JOB` of them. Which shard follows from the model's name alone, and so does the job, which
@@ -28,6 +29,7 @@ from benchmirt.ids import natural
 from benchmirt.sources.reading import read_sheet
 
 __all__ = [
+    "FILES_UP_TO",
     "MODELS_A_JOB",
     "ONE_A_SHARD",
     "Batch",
@@ -44,6 +46,9 @@ __all__ = [
 
 ONE_A_SHARD = 100
 MODELS_A_JOB = 50
+FILES_UP_TO = 500
+"""Models of a source up to which its jobs name files: Snakemake takes a tenth of a millisecond for each of them, again in
+every job on a cluster, and a model of the leaderboard has 37."""
 _WHOLE = "whole"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LATEST = "latest"
@@ -68,7 +73,7 @@ class Batch:
     shards
         Shards that the job makes, without their endings.
     inputs
-        The files that the job reads, or a folder that another job makes.
+        The files that the job reads, the folders of its models, or a folder that another job makes.
     """
 
     name: str
@@ -376,12 +381,12 @@ def tree(path: Path, shown: str) -> list[str]:
     return sorted(found)
 
 
-def _inputs(source: Source, study: Study, folder: str, models: dict[str, str]) -> list[str]:
-    """Return the raw files of some models, or the folder that is made for all of them."""
-    if source.per_model:
-        return [f"{folder}/{name}" for name in models.values()]
-    if source.fetched or "folder" not in source.options:
+def _inputs(source: Source, study: Study, folder: str, models: dict[str, str], by_file: bool) -> list[str]:
+    """Return the raw files of some models, or their folders, or the folder that is made for all of them."""
+    if not source.per_model and (source.fetched or "folder" not in source.options):
         return [folder]
+    if source.per_model or not by_file:
+        return [f"{folder}/{name}" for name in models.values()]
     paths: list[str] = []
     for model, name in models.items():
         home, shown = study.base / folder / name, f"{folder}/{name}"
@@ -441,10 +446,11 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
             _check_braces(files)
         return [Batch(name="", models=(), shards=("shard0",), inputs=(*files, *tables))]
     folders = model_folders(source, study)
+    by_file = len(folders) <= FILES_UP_TO
     jobs = []
     for name, shards in jobs_of(source, list(folders)).items():
         own = sorted(model for models in shards.values() for model in models)
-        files = _inputs(source, study, given["folder"], {model: folders[model] for model in own})
+        files = _inputs(source, study, given["folder"], {model: folders[model] for model in own}, by_file)
         if results is not None:
             _check_braces(files)
         jobs.append(Batch(name=name, models=tuple(own), shards=tuple(shards), inputs=(*files, *tables)))
