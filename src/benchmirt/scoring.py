@@ -336,6 +336,7 @@ class Rule:
         key = entry["key"]
         self.key: str | None = key["letter"] if isinstance(key, Mapping) else key
         self._lettered = isinstance(key, Mapping)
+        self._known: dict[tuple[str, tuple[tuple[str, ...], ...], str | None], Asked] = {}
         self.hashed_from = json.dumps([*([kind] if _of_reader(self.content) else []), self.content])
         self._read = _told("one", _grader, self.one)
         self._unread = _told("failure.unparsed", _matchers, self.failure["unparsed"])
@@ -453,13 +454,21 @@ class Rule:
     def _asked(
         self, scope: list[str], texts: list[str | None], options: list[list[str]], answer: Any
     ) -> Asked | None:
-        """Return the hashes of one row."""
-        if all(text is None for text in texts) and not any(options):
+        """Return the hashes of one row; the same object for the same question, since many models were asked it."""
+        if texts.count(None) == len(texts) and not any(options):
             return None
         stem = digest("\x1f".join([*scope, *(text or "" for text in texts)]))
+        shown = _text(answer)
+        asked = (stem, tuple(map(tuple, options)), shown)
+        known = self._known.get(asked)
+        if known is None:
+            known = self._known[asked] = self._hashed(stem, options, shown)
+        return known
+
+    def _hashed(self, stem: str, options: list[list[str]], shown: str | None) -> Asked:
+        """Return the hashes of a question: of its stem, its options and its right answer."""
         alike = "\x1d".join("\x1e".join(sorted(group)) for group in options)
         question = digest(f"{stem}\x1f{alike}") if any(options) else stem
-        shown = _text(answer)
         if shown is not None and self._lettered:
             shown = _answer(shown, [text for group in options for text in group])
         key = None if shown is None else digest(shown.strip())

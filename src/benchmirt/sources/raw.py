@@ -93,6 +93,11 @@ class Items:
         self._content: dict[tuple[int, str, str, str], Asked | None] = {}
         self._rules: dict[int, Rule] = {}
         self._benchmark: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+
+    def shared(self, names: Iterable[str]) -> list[str]:
+        """Return names, each the object that other models have too: a job holds the names of all its models' rows."""
+        return [self._names.setdefault(name, name) for name in names]
 
     def content_of(self, part: Part, known_as: str | None) -> list[Asked | None]:
         """Return the hashes of what was asked; looked up where the format's own hash was met before."""
@@ -279,7 +284,7 @@ class Gathered:
         self._counts["rows"] += table.size
         self._counts["left_out"] += table.size
         for part in self._scorer.parts(table):
-            names = part.question_ids()
+            names = self._items.shared(part.question_ids())
             _check_names(names, part)
             content = self._items.content_of(part, known_as)
             self._items.add(part, names, content)
@@ -467,7 +472,8 @@ def _models(source: Source, study: Study, names: Sequence[str]) -> pd.DataFrame:
     key = columns.get("model", "model")
     sheet = read_sheet(study.resource(shown), shown, key)
     own = sheet.column(key)
-    twice = next((name for place, name in enumerate(own) if name in own[:place]), None)
+    first: dict[str, int] = {}
+    twice = next((name for place, name in enumerate(own) if first.setdefault(name, place) != place), None)
     if twice is not None:
         raise InputError(
             "a model has two rows",
