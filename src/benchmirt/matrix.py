@@ -220,11 +220,15 @@ class _Origin:
         """Whether the source is a table, with rows for items and columns for models."""
         return not self.manifests or "folder" not in self.manifests[0]
 
+    @functools.cached_property
+    def _folders(self) -> dict[str | None, str]:
+        """What messages call the outcomes of each model of raw files."""
+        return {manifest["model"]: str(manifest["folder"]) for manifest in self.manifests}
+
     def file(self, role: str = "responses", model: str | None = None) -> str:
         """Return how messages call the file that gives the facts in `role`, or a model's outcomes."""
         if not self.is_table:
-            own = [manifest["folder"] for manifest in self.manifests if manifest["model"] == model]
-            return str(own[0] if own else Path(self.manifests[0]["folder"]).parent)
+            return self._folders.get(model) or str(Path(self.manifests[0]["folder"]).parent)
         files = self.manifests[0]["files"] if self.manifests else {}
         chosen = files.get(role, files.get("responses"))
         return str(chosen["path"]) if chosen else str(self.shards[0])

@@ -394,12 +394,24 @@ def _write_rows(frames: Iterable[pd.DataFrame], path: Path) -> None:
         atomic(path) as temporary,
         pq.ParquetWriter(temporary, schema, compression="zstd", dictionary_pagesize_limit=1 << 26) as writer,
     ):
-        for frame in frames:
-            checked = outcome_schema().validate(frame)
-            writer.write_table(
-                pa.Table.from_pandas(checked, schema=schema, preserve_index=False),
-                row_group_size=_ROWS_A_GROUP * 2,
-            )
+        checked = (outcome_schema().validate(frame) for frame in frames)
+        tables = (pa.Table.from_pandas(frame, schema=schema, preserve_index=False) for frame in checked)
+        for group in _groups(tables):
+            writer.write_table(group, row_group_size=_ROWS_A_GROUP * 2)
+
+
+def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Put tables together up to a million rows: a group holds a name or a hash once, however many models share it."""
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    for table in tables:
+        if waiting and sum(map(len, waiting)) + len(table) > _ROWS_A_GROUP:
+            yield pa.concat_tables(waiting).unify_dictionaries()
+            waiting = []
+        waiting.append(table)
+    if waiting:
+        yield pa.concat_tables(waiting).unify_dictionaries()
 
 
 def _nullable(value: NDArray[np.int8]) -> pd.arrays.IntegerArray:
@@ -521,25 +533,21 @@ def blocks(
     KeyError
         If the shard holds a name that has no code.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = ["model", "question_id", "outcome", "published", "reason", "content_hash"]
-    text = pa.dictionary(pa.int32(), pa.string())
 
     def codes(column: pa.ChunkedArray, place: Mapping[str, int]) -> NDArray[np.int64]:
-        array = column.cast(text).combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = array.unify_dictionaries().combine_chunks()
+        array = _dictionary(column)
         own = np.array([place[name] for name in array.dictionary.to_pylist()], dtype=np.int64)
         places: NDArray[np.int64] = own[array.indices.to_numpy()]
         return places
 
     reason_place = {name: number for number, name in enumerate(REASONS, start=1)}
-    with pq.ParquetFile(shard) as content:
+    with pq.ParquetFile(shard, read_dictionary=["content_hash"]) as content:
         for group in range(content.num_row_groups):
             table = content.read_row_group(group, columns=names)
-            reason = table["reason"].cast(text).combine_chunks()
+            reason = _dictionary(table["reason"])
             missing = reason.indices.fill_null(-1).to_numpy()
             own = np.array(
                 [reason_place[name] for name in reason.dictionary.to_pylist()] + [0], dtype=np.uint8
@@ -550,15 +558,24 @@ def blocks(
                 outcome=table["outcome"].fill_null(-1).to_numpy().astype(np.int8),
                 published=table["published"].fill_null(-1).to_numpy().astype(np.int8),
                 reason=own[missing],
-                content=_content(table["content_hash"]),
+                content=_content(_dictionary(table["content_hash"])),
             )
 
 
-def _content(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column of texts as one array of codes."""
+    import pyarrow as pa
+
+    array = column.cast(pa.dictionary(pa.int32(), pa.string())).combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.unify_dictionaries().combine_chunks()
+    return array
+
+
+def _content(column: pa.DictionaryArray) -> NDArray[np.uint64]:
     """Return hashes of 16 hexadecimal digits as numbers, 0 where there is none."""
-    numbers = np.zeros(len(column), dtype=np.uint64)
-    if column.null_count < len(column):
-        known = column.is_valid().to_numpy()
-        text = "".join(column.drop_null().to_pylist())
-        numbers[known] = np.frombuffer(bytes.fromhex(text), dtype=">u8")
+    texts = column.dictionary.to_pylist()
+    own = np.zeros(len(texts) + 1, dtype=np.uint64)  # the last for rows without one
+    own[:-1] = np.frombuffer(bytes.fromhex("".join(texts)), dtype=">u8")
+    numbers: NDArray[np.uint64] = own[column.indices.fill_null(-1).to_numpy()]
     return numbers

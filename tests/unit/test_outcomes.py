@@ -63,6 +63,52 @@ def test_what_is_written_is_read_back(
     assert sum(sum(count["missing"].values()) for count in counts) == len(outcomes.REASONS)
 
 
+@pytest.mark.parametrize(("rows_a_group", "groups"), [(2, 3), (5, 2), (1_000_000, 1)])
+def test_models_of_one_shard_share_groups_of_rows(
+    made: outcomes.Outcomes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows_a_group: int,
+    groups: int,
+) -> None:
+    """Each model has items of its own in an order of its own; hashes are kept bit for bit, and may be unknown."""
+    monkeypatch.setattr(outcomes, "_ROWS_A_GROUP", rows_a_group)
+    hashes = {"q0": "ffffffffffffffff", "q1": "00000000000000ff", "q2": None, "q3": "fffffffffffffffe"}
+    order = {"v": ("q0", "q1", "q2"), "x": ("q3", "q0"), "w": ("q2",)}
+
+    def one(model: str) -> outcomes.OneModel:
+        own = order[model]
+        right = np.arange(len(own), dtype=np.int8) % 2
+        return outcomes.OneModel(
+            model=model,
+            items=own,
+            outcome=right,
+            published=right,
+            reason=np.zeros(len(own), dtype=np.uint8),
+            score=right.astype(np.float64),
+            content=[hashes[item] for item in own],
+            manifest={"source": "s"},
+        )
+
+    shard = outcomes.write_models(
+        {"shard0": [one(model) for model in order]}, made.item_facts, made.model_facts, tmp_path
+    )[0]
+    models = {name: place for place, name in enumerate(made.models)}
+    items = {name: place for place, name in enumerate(made.items)}
+    found = {}
+    blocks = list(outcomes.blocks(shard, models, items))
+    for block in blocks:
+        columns = (block.model, block.item, block.outcome, block.content)
+        for model, item, outcome, content in zip(*(column.tolist() for column in columns), strict=True):
+            found[made.models[model], made.items[item]] = (outcome, content)
+    assert len(blocks) == groups
+    assert found == {
+        (model, item): (place % 2, int(hashes[item] or "0", 16))
+        for model, own in order.items()
+        for place, item in enumerate(own)
+    }
+
+
 def test_names_without_a_code_are_refused(made: outcomes.Outcomes, tmp_path: Path) -> None:
     shard = outcomes.write(made, tmp_path)[0]
     with pytest.raises(KeyError):
