@@ -255,7 +255,7 @@ def _origins(paths: Sequence[Path]) -> list[_Origin]:
             homes[path] = sorted(path.glob("shard*.parquet"))
         else:
             homes.setdefault(path.parent, []).append(path)
-    jobs: dict[str, list[_Origin]] = {}
+    found: dict[str, _Origin] = {}
     for home, shards in homes.items():
         manifests = [manifest for shard in shards for manifest in outcomes.manifests(shard)]
         items, models = outcomes.facts(home / "shard")
@@ -264,21 +264,36 @@ def _origins(paths: Sequence[Path]) -> list[_Origin]:
                 "this folder is incomplete", file=home, todo="Delete it, and its models are collected again"
             )
         name = manifests[0]["source"] if manifests else str(home)
-        jobs.setdefault(name, []).append(_Origin(shards, items, models, manifests))
-    return [_merged(own) for own in jobs.values()]
+        job = _Origin(shards, items, models, manifests)
+        found[name] = _joined_jobs(found[name], job) if name in found else job
+    return [_ordered(origin) for origin in found.values()]
 
 
-def _merged(jobs: Sequence[_Origin]) -> _Origin:
-    """Put the jobs of one source together; items have a row per content."""
-    items = pd.concat([job.item_facts for job in jobs], ignore_index=True)
-    models = pd.concat([job.model_facts for job in jobs], ignore_index=True)
-    shards = [shard for job in jobs for shard in job.shards]
-    manifests = [manifest for job in jobs for manifest in job.manifests]
-    if not jobs[0].is_table:
-        items = items.drop_duplicates(["question_id", "content_hash", "scorer"], ignore_index=True)
-        items = items.iloc[_sorted(items)].reset_index(drop=True)
-        models = models.sort_values("model", kind="stable", ignore_index=True)
-    return _Origin(shards, items, models, manifests)
+def _joined_jobs(some: _Origin, job: _Origin) -> _Origin:
+    """Put a job of raw files to others of its source; one by one, since each tells all items again, which are kept once."""
+    return _Origin(
+        [*some.shards, *job.shards],
+        _each_once(pd.concat([some.item_facts, job.item_facts], ignore_index=True)),
+        pd.concat([some.model_facts, job.model_facts], ignore_index=True),
+        [*some.manifests, *job.manifests],
+    )
+
+
+def _each_once(items: pd.DataFrame) -> pd.DataFrame:
+    """Return items with a row per content and scorer."""
+    return items.drop_duplicates(["question_id", "content_hash", "scorer"], ignore_index=True)
+
+
+def _ordered(origin: _Origin) -> _Origin:
+    """Sort the items and models of raw files, of which no file says an order."""
+    if origin.is_table:
+        return origin
+    items = _each_once(origin.item_facts)
+    return replace(
+        origin,
+        item_facts=items.iloc[_sorted(items)].reset_index(drop=True),
+        model_facts=origin.model_facts.sort_values("model", kind="stable", ignore_index=True),
+    )
 
 
 def _sorted(items: pd.DataFrame) -> list[int]:
