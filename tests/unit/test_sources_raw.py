@@ -740,6 +740,51 @@ def test_excluded_models_are_not_read(raw: Raw) -> None:
         sources.plan(study.sources[0], study)
 
 
+def test_what_is_wrong_in_one_of_many_folders_is_told_by_the_job_that_reads_it(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "FILES_UP_TO", 8)
+    for number in range(9):
+        raw.results(f"a__{number}", {"xstest:default": [xstest(3)]})
+    (raw.home / "se" / "a__7" / "all.json").rename(raw.home / "se" / "a__7" / "some.json")
+    study = raw.study("safety-eval")
+    jobs = sources.plan(study.sources[0], study)
+    (own,) = (job for job in jobs if "a__7" in job.models)
+    with pytest.raises(InputError, match=r"se/a__7: there are no results of this model: found some\.json"):
+        sources.collect(study.sources[0], study, raw.out, own.name)
+
+
+def test_a_complete_study_needs_the_folder_of_every_model(raw: Raw) -> None:
+    for name in ("a__x", "a__y"):
+        raw.results(name, {"xstest:default": [xstest(3)]})
+    (raw.home / "m.csv").write_text("model\na__x\na__y\na__z\na__w\n")
+    source = {"models": "m.csv"}
+    fault = (
+        r"se: 2 of the 4 models of m.csv have no folder in here: looked for a__z, a__w\. Fetch their results"
+    )
+    study = raw.study("safety-eval", source=source, published_size=True)
+    with pytest.raises(InputError, match=fault):
+        sources.plan(study.sources[0], study)
+    for keys in ({"models": {"exclude": ["a__z", "a__w"]}, "published_size": True}, {}):
+        study = raw.study("safety-eval", source=source, **keys)
+        assert len(sources.plan(study.sources[0], study)[0].models) == 2
+
+
+def test_tasks_that_a_model_lacks_are_told(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+    wmdp = {
+        "id": "wmdp/3",
+        "category": "wmdp-bio",
+        "formatted_question": "q",
+        "answer_choice": "A",
+        "gold_label": "B",
+    }
+    raw.results("a__x", {"xstest:default": [xstest(3)]})
+    raw.results("a__y", {"xstest:reasoning": [xstest(3)], "wmdp:default": [wmdp]})
+    raw.collect("safety-eval")
+    told = [record.getMessage() for record in caplog.records if "lack tasks" in record.getMessage()]
+    assert told == ["raw: 1 of 2 models lack tasks that others have, so that these are missing: a__x: wmdp"]
+
+
 MODELS = st.sets(st.text("abcdefgh/_-. é", min_size=1, max_size=12), min_size=1, max_size=300)
 
 

@@ -1,7 +1,8 @@
 """Raw sources as they lie on disk: the models' folders, their files, and how models are put into jobs.
 
 Nothing heavy is imported and no file is opened, since the workflow asks when it is parsed. A job names every file that it
-reads, as long as a source has no more than :data:`FILES_UP_TO` models; beyond, it names the models' folders.
+reads, as long as a source has no more than :data:`FILES_UP_TO` models; beyond, it names the models' folders, and what is wrong
+in one of them is told by the job that reads it.
 
 A model has its own shard up to :data:`ONE_A_SHARD` models of a source; beyond, shards hold about
 :data:`MODELS_A_JOB` of them. Which shard follows from the model's name alone, and so does the job, which
@@ -258,6 +259,29 @@ def model_folders(source: Source, study: Study) -> dict[str, str]:
     return kept
 
 
+def _check_complete(source: Source, study: Study) -> None:
+    """Stop where a study that says to hold all models lacks the folder of one.
+
+    Raises
+    ------
+    InputError
+        If it does.
+    """
+    if not study.published_size or source.fetched or "folder" not in source.options:
+        return
+    found = all_models(source, study)
+    wanted = [model for model in _named(source, study) if study.takes(model)]
+    gone = [model for model in wanted if model not in found]
+    if gone:
+        raise InputError(
+            f"{len(gone)} of the {len(wanted)} models of {source.options['models']} have no folder in here",
+            file=source.files(study.results)["folder"],
+            looked_for=", ".join(gone[:5]) + (", ..." if len(gone) > 5 else ""),
+            todo="Fetch their results, or name them in models.exclude, or write published_size: false, so that no count is "
+            "compared with the published one",
+        )
+
+
 def details(folder: Path, model: str, shown: str) -> list[tuple[str, str, tuple[str, ...]]]:
     """Return the leaderboard details of one model: (task, run, files) by task.
 
@@ -446,6 +470,7 @@ def plan(source: Source, study: Study, results: str | None = None) -> list[Batch
             _check_braces(files)
         return [Batch(name="", models=(), shards=("shard0",), inputs=(*files, *tables))]
     folders = model_folders(source, study)
+    _check_complete(source, study)
     by_file = len(folders) <= FILES_UP_TO
     jobs = []
     for name, shards in jobs_of(source, list(folders)).items():

@@ -540,6 +540,13 @@ def check_simulated(files: Iterable[str], shown: str, study: Study) -> bool:
     return bool(made)
 
 
+def _lacking(models: Sequence[OneModel]) -> dict[str, list[str]]:
+    """Return the tasks that other models have and a model has not; configurations of one task are one (``task:config``)."""
+    own = {one.model: {task.partition(":")[0] for task in one.manifest["tasks"]} for one in models}
+    every = set().union(*own.values())
+    return {model: sorted(every - tasks) for model, tasks in own.items() if every - tasks}
+
+
 def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
     """Log what was found, and what was left aside."""
     missing: dict[str, int] = {}
@@ -575,6 +582,16 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
             source,
             total - known,
             total,
+        )
+    gaps = _lacking(models)
+    if gaps:
+        _log.warning(
+            "%s: %d of %d models lack tasks that others have, so that these are missing: %s",
+            source,
+            len(gaps),
+            len(models),
+            "; ".join(f"{model}: {', '.join(tasks[:5])}" for model, tasks in [*gaps.items()][:5])
+            + ("; ..." if len(gaps) > 5 else ""),
         )
     if unused:
         _log.info(
