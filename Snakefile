@@ -4,7 +4,7 @@ outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each resu
 
     <results>/fetched/{source}/, sources/{source}/    data sets of the hub; simulated tables (their truth: truth/{source}/)
     <results>/outcomes/{source}/shard{n}.parquet      one row per model and item, beside manifests, items and models
-    <results>/matrix/{policy}/, data_card.json        responses, items, models, coverage; policy: published, honest; summary
+    <results>/matrix/{policy}/, roads/, data_card.json    responses, items, models; published beside raw ones; summary
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
     <results>/dimensions/, prediction/, shortforms/, pairs/    what is measured, how well it predicts, what fewer items lose
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
@@ -48,7 +48,7 @@ rule all:
     default_target: True
     input:
         expand("<results>/{file}", file=["report/index.html", "calibration/calibration.json"]),
-        ["<results>/published_statistics/differences.csv"] if STUDY.published_statistics else [],
+        CHECKS,
 
 
 onsuccess:

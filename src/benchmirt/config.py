@@ -33,7 +33,10 @@ __all__ = [
     "FORMATS",
     "PLACES",
     "RAW",
+    "RESPONSES",
+    "ROAD_FILES",
     "STATISTICS",
+    "UNTOLD",
     "Source",
     "Study",
     "claims_table",
@@ -70,6 +73,22 @@ _MODEL = "{model}"
 STATISTICS = "_published"
 """Stands for the published statistics where others have the name of a source, which cannot begin so."""
 
+RESPONSES = "_published_responses"
+"""The same for the published responses."""
+
+ROAD_FILES = (
+    "disagreements.csv",
+    "items.csv",
+    "benchmarks.csv",
+    "models.csv",
+    "missing.csv",
+    "summary.json",
+)
+"""What the comparison of published and raw responses makes."""
+
+UNTOLD = "not told"
+"""Benchmark of published items that nothing tells."""
+
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
 
@@ -104,6 +123,11 @@ class Source:
     name: str
     kind: str
     options: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        """How messages call its place in the configuration."""
+        return RESPONSES.lstrip("_") if self.name == RESPONSES else f"sources ({self.name})"
 
     @property
     def fetched(self) -> dict[str, dict[str, Any]]:
@@ -181,6 +205,8 @@ class Study:
         How patiently data sets of the hub are fetched: arguments of :class:`benchmirt.hub.Patience`.
     published_statistics
         Tables of ``items`` and ``models`` that the study was published with: paths, or data sets of the hub.
+    published_responses
+        The response table that it was published with, if it is named; see :attr:`published_road`.
     score, shortform, adaptive, compare
         What is asked of a finished study, defaults filled; no other result depends on it.
     """
@@ -207,6 +233,7 @@ class Study:
     simulate: dict[str, Any] | None = None
     hub: dict[str, Any] = field(default_factory=dict)
     published_statistics: dict[str, Any] = field(default_factory=dict)
+    published_responses: dict[str, Any] = field(default_factory=dict)
     score: dict[str, Any] = field(default_factory=dict)
     shortform: dict[str, Any] = field(default_factory=dict)
     compare: dict[str, Any] = field(default_factory=dict)
@@ -229,6 +256,13 @@ class Study:
         """Say whether a model takes part, by ``models.include`` and ``models.exclude``."""
         include = self.models["include"]
         return model not in self.models["exclude"] and (not include or model in include)
+
+    @property
+    def published_road(self) -> Source | None:
+        """The published responses as a table that is compared with the matrix and is no part of it; None if none are named."""
+        if not self.published_responses:
+            return None
+        return Source(RESPONSES, "table", {"benchmark": UNTOLD, **self.published_responses})
 
     def statistics_places(self, results: str) -> dict[str, str]:
         """Return the published tables of ``items`` and ``models``, or the folders that they are fetched into."""
@@ -344,6 +378,8 @@ def _unknown(key: str, level: Mapping[str, Any], whole: Mapping[str, Any], at: s
     if near is not None:
         return f'Did you mean "{near}"?'
     elsewhere = [full for name, full in _homes(whole, whole) if name == key and full != f"{at}.{key}"]
+    # the keys of a published table are those of a source of that kind, which is where they were meant
+    elsewhere = [full for full in elsewhere if not full.startswith("published_responses.")]
     # the settings of full_effort have their usual homes as well
     elsewhere = [full for full in elsewhere if not full.startswith("full_effort.")] or elsewhere
     if len(elsewhere) == 1:
@@ -709,6 +745,26 @@ def _check_raw(
             yield from _unreadable(path, full, "file", f"{where}.{key}", origin, check_files)
 
 
+def _check_published_responses(
+    table: Mapping[str, Any], base: Path, origin: str, check_files: bool
+) -> Iterator[InputError]:
+    """Yield what is wrong with the published responses, if any are named."""
+    where = "published_responses"
+    yield from _check_hub(table, where, origin)
+    yield from _check_columns(table, where, origin)
+    if table and "responses" not in table:
+        yield InputError(
+            "this key is required and missing",
+            file=origin,
+            where=f"{where}.responses",
+            todo=f"Name the published table of outcomes, or remove {where}",
+        )
+    for role in ("responses", "items"):
+        if isinstance(table.get(role), str):
+            full = base / table[role]
+            yield from _unreadable(table[role], full, "file", f"{where}.{role}", origin, check_files)
+
+
 def _check_hub(places: Mapping[str, Any], where: str, origin: str) -> Iterator[InputError]:
     """Yield where a data set is asked for by model though there is no folder per model."""
     for role, place in places.items():
@@ -860,6 +916,7 @@ def _check_meaning(
         if isinstance(place, str):
             where = f"published_statistics.{role}"
             yield from _unreadable(place, Path(base) / place, "file", where, origin, check_files)
+    yield from _check_published_responses(raw["published_responses"], base, origin, check_files)
     for policy in ("published", "honest"):
         bounds = raw["filter"][policy]
         if bounds["min_mean"] >= bounds["max_mean"]:
@@ -965,6 +1022,7 @@ def load(
         simulate=raw["simulate"],
         hub=raw["hub"],
         published_statistics=raw["published_statistics"],
+        published_responses=raw["published_responses"],
         score=raw["score"],
         shortform=raw["shortform"],
         compare=raw["compare"],
@@ -993,6 +1051,7 @@ def newcomers(study: Study) -> Study:
         models={"include": [], "exclude": [], "duplicates": "keep"},
         simulate=None,
         published_statistics={},
+        published_responses={},
         simulated=any(_is_simulated(source) for source in study.score["models"]),
     )
 

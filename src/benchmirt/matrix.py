@@ -330,6 +330,9 @@ class Merged:
         A row of facts each (:data:`benchmirt.outcomes.ITEM_FACTS`, :data:`benchmirt.outcomes.MODEL_FACTS`).
     outcomes
         int8 of shape (J, N): 1, 0, or -1 where missing.
+    reasons
+        uint8 of shape (J, N): why an outcome could not be graded, as in :class:`benchmirt.outcomes.Outcomes`; also where
+        the policy has it count as something.
     simulated
         Whether a source says that it is simulated.
     sources
@@ -339,6 +342,7 @@ class Merged:
     items: pd.DataFrame
     models: pd.DataFrame
     outcomes: NDArray[np.int8]
+    reasons: NDArray[np.uint8]
     simulated: bool
     sources: list[dict[str, Any]]
 
@@ -367,6 +371,7 @@ def merge(
         items=joint.items,
         models=joint.models,
         outcomes=joint.values,
+        reasons=joint.ungraded,
         simulated=any(manifest.get("simulated") for one in joint.origins for manifest in one.manifests),
         sources=[_described(origin) for origin in joint.origins if origin.manifests],
     )
@@ -384,6 +389,8 @@ class _Joint:
         Facts, merged.
     values, reasons
         (J, N) outcomes, and reasons as in :class:`benchmirt.outcomes.Outcomes`.
+    ungraded
+        The reasons, those of outcomes that the policy filled included.
     filled
         Failures that the policy filled.
     conflicts
@@ -397,6 +404,7 @@ class _Joint:
     models: pd.DataFrame
     values: NDArray[np.int8]
     reasons: NDArray[np.uint8]
+    ungraded: NDArray[np.uint8]
     filled: int
     conflicts: pd.DataFrame
     aliases: Mapping[str, str]
@@ -414,14 +422,17 @@ def _joint(outcome_files: Sequence[str | Path], policy: Policy, settings: Mappin
     items = _merge_facts(origins, "items", "question_id")
     merger = _Merger(origins, items, models, plan, settings["repeated_runs"])
     values, reasons = merger.merged()
+    ungraded = reasons
     filled = np.zeros((), dtype=bool)
     if policy == "published":
         filled = (values < 0) & (merger.filling >= 0)
         values[filled] = merger.filling[filled]
-        reasons[filled] = 0
+        reasons = np.where(filled, np.uint8(0), reasons)
     conflicts = joining.table(merger.conflicts)
     _tell_conflicts(conflicts, policy)
-    return _Joint(origins, items, models, values, reasons, int(filled.sum()), conflicts, plan.aliases)
+    return _Joint(
+        origins, items, models, values, reasons, ungraded, int(filled.sum()), conflicts, plan.aliases
+    )
 
 
 def _tell_conflicts(conflicts: pd.DataFrame, policy: Policy) -> None:

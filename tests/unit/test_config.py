@@ -678,3 +678,64 @@ def test_a_fault_in_what_is_asked_of_a_finished_study_is_named(
 ) -> None:
     said = message(minimal_config(**{section: keys}), base)
     assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        (
+            {"respones": "responses.csv"},
+            'published_responses.respones: unknown key. Did you mean "responses"?',
+        ),
+        (
+            {"responses": "responses.csv", "column": {}},
+            'published_responses.column: unknown key. Did you mean "columns"?',
+        ),
+        (
+            {"responses": "responses.csv", "columns": {"content": "text"}},
+            'published_responses.columns.content: unknown key. Did you mean "content_hash"?',
+        ),
+        ({"responses": "gone.csv"}, "published_responses.responses: this file does not exist"),
+        ({"responses": "r.txt"}, "published_responses.responses"),
+        (
+            {"responses": "responses.csv", "items": "gone.csv"},
+            "published_responses.items: this file does not exist",
+        ),
+        ({"prefix": "acc_"}, "published_responses.responses: this key is required and missing"),
+        (
+            {"responses": {"hub": "org/{model}"}},
+            "published_responses.responses.hub: {model} stands for one model",
+        ),
+        ({"responses": {"hub": "org/x", "revison": "main"}}, 'Did you mean "revision"?'),
+        (
+            {
+                "responses": "responses.csv",
+                "columns": {"benchmark": {"column": "question_id", "pattern": "a"}},
+            },
+            "published_responses.columns.benchmark: a pattern needs exactly one group",
+        ),
+    ],
+)
+def test_faults_of_the_published_responses(
+    minimal_config: Make, base: Path, section: dict[str, Any], told: str
+) -> None:
+    assert told in message(minimal_config(published_responses=section), base)
+
+
+def test_the_nearest_of_a_misspelt_section_is_the_published_responses(
+    minimal_config: Make, base: Path
+) -> None:
+    text = message(minimal_config(published_response={"responses": "responses.csv"}), base)
+    assert 'published_response: unknown key. Did you mean "published_responses"?' in text
+
+
+def test_the_published_road_is_a_table_that_is_no_source(minimal_config: Make, base: Path) -> None:
+    assert config.load(minimal_config(), base).published_road is None
+    table = {"responses": {"hub": "org/x"}, "prefix": "acc_"}
+    study = config.load(minimal_config(published_responses=table), base)
+    road = study.published_road
+    assert road is not None
+    assert [source.name for source in study.sources] == ["mine"]
+    assert road.files("r") == {"responses": "r/fetched/_published_responses/responses"}
+    assert config.load(config.dump(study), base) == study
+    assert config.newcomers(study).published_road is None

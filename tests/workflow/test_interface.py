@@ -70,7 +70,8 @@ def test_nothing_is_named_that_no_rule_makes(
     rules: dict[str, list[str]], interface: dict[str, dict[str, str]]
 ) -> None:
     made = [one for outputs in rules.values() for one in outputs]
-    tables = {one for one in interface["outputs"] if "/published_statistics/" in one}  # of some studies only
+    some = "/published_statistics/", "/roads/"  # of some studies only
+    tables = {one for one in interface["outputs"] if any(folder in one for folder in some)}
     idle = [
         template
         for template in interface["outputs"]

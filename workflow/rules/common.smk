@@ -55,6 +55,7 @@ STUDY = or_stop(studies.load, config, Path(), ROOT, origin=origin)
 for section in ("fits", "dimensions"):  # captions tell what holds, with defaults and what `full` changes
     config[section] = STUDY.raw[section]
 CLAIMS = or_stop(claims.load, STUDY)
+ROAD = STUDY.published_road
 SOURCES = [source.name for source in STUDY.sources]
 PLANS = {source.name: or_stop(sources.plan, source, STUDY, results="<results>") for source in STUDY.sources}
 FETCHED = {
@@ -62,10 +63,15 @@ FETCHED = {
     for name, found in [
         *((source.name, or_stop(sources.data_sets, source, STUDY)) for source in STUDY.sources),
         (studies.STATISTICS, STUDY.published_statistics),
+        *([(ROAD.name, ROAD.fetched)] if ROAD else []),
     ]
     for role, wanted in found.items()
     if isinstance(wanted, dict)
 }
+CHECKS = [  # against what the study was published with
+    *(["<results>/published_statistics/differences.csv"] if STUDY.published_statistics else []),
+    *(["<results>/roads/disagreements.csv"] if ROAD else []),
+]
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
 CHECKS = studies.checks_of(list(FITS.values()))
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
@@ -163,7 +169,7 @@ def memory(base, per_cell=0):
 
 
 wildcard_constraints:
-    source=one_of([*SOURCES, "twin", studies.STATISTICS]),
+    source=one_of([*SOURCES, "twin", studies.STATISTICS, studies.RESPONSES]),
     policy="published|honest",
     fit=one_of(FITS),
     seed=r"\d+",

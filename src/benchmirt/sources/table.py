@@ -95,7 +95,7 @@ def read(source: Source, study: Study) -> Outcomes:
                 numbers,
                 files["responses"],
                 source.options.get("columns", {}),
-                f"sources ({source.name}).columns",
+                f"{source.place}.columns",
             ),
             items,
             numbers,
@@ -109,7 +109,7 @@ def read(source: Source, study: Study) -> Outcomes:
                 wide.numbers if wide.turned else [1] * len(models),
                 files["responses"],
                 source.options.get("model_columns", {}),
-                f"sources ({source.name}).model_columns",
+                f"{source.place}.model_columns",
             ),
             models,
         ),
@@ -526,7 +526,7 @@ def _item_facts(facts: Facts, items: Sequence[str], numbers: Sequence[int], sour
                 raise InputError(
                     "there is no such benchmark",
                     file=facts.file,
-                    where=f"sources ({source.name}).{section}",
+                    where=f"{source.place}.{section}",
                     found=f'"{name}"',
                     expected=f'"{near}"?' if near else f"one of {', '.join(map(str, named))}",
                 )
