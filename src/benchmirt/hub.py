@@ -25,14 +25,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from benchmirt.errors import InputError, nearest
+from benchmirt.errors import InputError, faults, nearest
 from benchmirt.files import atomic_folder, read_json, sha256_of, write_json
 from benchmirt.ids import slug
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["DataSet", "Patience", "fetch"]
+__all__ = ["DataSet", "Patience", "ask", "fetch"]
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -42,6 +42,7 @@ _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 _RATE_LIMIT = re.compile(r'"\w+"\s*;\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d+)')
 _BLOCK = 1 << 20
 _STATISTICS = "/api/agent-harnesses"  # what the client asks beside the data
+_OUT_OF_REACH = "the hub is busy or out of reach"
 _ONLINE = "Fetch it once with a connection and without HF_HUB_OFFLINE"
 
 
@@ -157,6 +158,68 @@ def fetch(wanted: DataSet, folder: Path, record: Path, patience: Patience | None
                 kept[name] = {"size": listing[name].size, "sha256": digest}
             write_json(_record(wanted, commit, kept), record)
     _log.info("%s: %d files of %s", wanted.repo, len(names), commit)
+
+
+def ask(wanted: Sequence[DataSet], record: Path, patience: Patience | None = None) -> None:
+    """Ask whether data sets are there, may be read and hold the files, before the first of them is fetched.
+
+    Parameters
+    ----------
+    wanted
+        The data sets.
+    record
+        A JSON file: data set -> commit.
+    patience
+        For a hub that is busy or out of reach.
+
+    Raises
+    ------
+    InputError
+        If any is not to be had: one sentence for all that have the same fault. At once if the hub stays out of reach.
+    """
+    commits: dict[str, str] = {}
+    faults_of: dict[str, list[InputError]] = {}
+    with _client(patience or Patience()):
+        for one in wanted:
+            try:
+                with _told(one):
+                    commits[one.repo] = _had(one)
+            except InputError as fault:
+                if fault.what == _OUT_OF_REACH:
+                    raise
+                faults_of.setdefault(fault.what, []).append(fault)
+    if faults_of:
+        raise faults([_together(own, len(wanted)) for own in faults_of.values()])
+    write_json(commits, record)
+
+
+def _had(wanted: DataSet) -> str:
+    """Return the commit of a data set whose files are listed and may be read; offline no more can be asked."""
+    from huggingface_hub import errors, get_hf_file_metadata, hf_hub_url
+
+    commit = _commit(wanted, tell=False)  # the fetch will
+    name = _chosen(wanted, _listing(wanted, commit))[0]
+    if not _is_offline():
+        try:
+            get_hf_file_metadata(hf_hub_url(wanted.repo, name, repo_type="dataset", revision=commit))
+        except errors.RemoteEntryNotFoundError:
+            raise _gone(wanted, name) from None
+    return commit
+
+
+def _together(told: Sequence[InputError], number: int) -> InputError:
+    """Return one fault for several data sets, whose names the log lists."""
+    if len(told) == 1:
+        return told[0]
+    first = told[0]
+    _log.error("%s:\n  %s", first.what, "\n  ".join(str(fault.file) for fault in told))
+    return InputError(
+        f"{len(told)} of {number} data sets: {first.what}",
+        file=f"{first.file} and {len(told) - 1} more, which the log lists",
+        where=first.where,
+        found=first.found,
+        todo=f"{first.todo}. Do the same with the others",
+    )
 
 
 def _record(wanted: DataSet, commit: str, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -320,7 +383,7 @@ def _told(wanted: DataSet) -> Iterator[None]:
         raise _strange(wanted, error) from None
     except _GaveUpError as error:
         raise wanted.fault(
-            "the hub is busy or out of reach",
+            _OUT_OF_REACH,
             found=str(error),
             todo="Run it again later: what has been fetched is kept. More patience: hub: {tries: N, wait: SECONDS}",
         ) from None
@@ -372,8 +435,8 @@ def _is_offline() -> bool:
     return constants.is_offline_mode()
 
 
-def _commit(wanted: DataSet) -> str:
-    """Return the commit of a revision; offline the one that it was last."""
+def _commit(wanted: DataSet, tell: bool = True) -> str:
+    """Return the commit of a revision, offline the one that it was last; warn of one that may move, if asked to tell."""
     if wanted.pinned:
         return wanted.revision
     from huggingface_hub import HfApi
@@ -391,6 +454,8 @@ def _commit(wanted: DataSet) -> str:
         with _understood(wanted):
             commit = str(HfApi().dataset_info(wanted.repo, revision=wanted.revision).sha)
         write_json({"commit": commit}, note)
+    if not tell:
+        return commit
     _log.warning(
         '%s: revision "%s" is not pinned: it is %s %s, and may be another commit next time; to keep this one, write '
         "revision: %s",
@@ -534,11 +599,7 @@ def _cached(wanted: DataSet, commit: str, name: str, patience: Patience, again: 
                 wanted.repo, name, repo_type="dataset", revision=commit, force_download=again
             )
         except errors.RemoteEntryNotFoundError:
-            raise wanted.fault(
-                "the hub lists this file but does not have it",
-                f'file "{name}"',
-                todo="Ask its owner, or name another revision",
-            ) from None
+            raise _gone(wanted, name) from None
         except httpx2.TransportError as error:  # the connection broke, and the client could not go on
             _wait(
                 patience, attempt, f"cut off ({str(error) or type(error).__name__})", f"{wanted.repo}/{name}"
@@ -553,6 +614,14 @@ def _cached(wanted: DataSet, commit: str, name: str, patience: Patience, again: 
                 todo="Run it again; if that does not help, the mirror at HF_ENDPOINT is not up to date",
             )
         return Path(path)
+
+
+def _gone(wanted: DataSet, name: str) -> InputError:
+    return wanted.fault(
+        "the hub lists this file but does not have it",
+        f'file "{name}"',
+        todo="Ask its owner, or name another revision",
+    )
 
 
 def _is_listed(path: Path, digest: str, listed: _Listed) -> bool:
