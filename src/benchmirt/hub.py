@@ -19,7 +19,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -73,6 +73,11 @@ class DataSet:
         return cls(
             options["hub"], options["revision"], tuple(options.get("files", ())), dict(options["sha256"])
         )
+
+    @property
+    def asked(self) -> str:
+        """What is asked for, in one text."""
+        return " ".join([self.repo, self.revision, *self.files])
 
     @property
     def pinned(self) -> bool:
@@ -160,15 +165,17 @@ def fetch(wanted: DataSet, folder: Path, record: Path, patience: Patience | None
     _log.info("%s: %d files of %s", wanted.repo, len(names), commit)
 
 
-def ask(wanted: Sequence[DataSet], record: Path, patience: Patience | None = None) -> None:
-    """Ask whether data sets are there, may be read and hold the files, before the first of them is fetched.
+def ask(wanted: Sequence[DataSet], note: Path, patience: Patience | None = None) -> None:
+    """Ask whether several data sets are there, may be read and hold the files, before the first of them is fetched.
+
+    Of the processes that ask at one time, one does; the others wait for what it finds.
 
     Parameters
     ----------
     wanted
-        The data sets.
-    record
-        A JSON file: data set -> commit.
+        The data sets; a single one is not asked about, since fetching it tells as much.
+    note
+        A JSON file that remembers what was to be had, so that nothing is asked twice.
     patience
         For a hub that is busy or out of reach.
 
@@ -177,24 +184,63 @@ def ask(wanted: Sequence[DataSet], record: Path, patience: Patience | None = Non
     InputError
         If any is not to be had: one sentence for all that have the same fault. At once if the hub stays out of reach.
     """
-    commits: dict[str, str] = {}
-    faults_of: dict[str, list[InputError]] = {}
-    with _client(patience or Patience()):
+    if len(wanted) < 2:
+        return
+    came = time.time()
+    with _alone(note.with_suffix(".lock")):
+        known = read_json(note) if note.is_file() else {"asked": []}
+        if known.get("failed", 0) > came:
+            raise InputError(
+                "not fetched, since other data sets are not to be had",
+                todo="The log of another fetch says why",
+            )
+        done = set(known["asked"])
+        new = [one for one in wanted if one.asked not in done]
+        try:
+            _ask(new, patience or Patience())
+        except InputError:
+            write_json({**known, "failed": time.time()}, note)
+            raise
+        if new:
+            write_json({"asked": sorted({*done, *(one.asked for one in new)})}, note)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Wait until no other process is here."""
+    import fcntl
+
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        with suppress(OSError):  # a file system without locks: each asks for itself
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _ask(wanted: Sequence[DataSet], patience: Patience) -> None:
+    """Ask about data sets.
+
+    Raises
+    ------
+    InputError
+        As :func:`ask`.
+    """
+    told: dict[str, list[InputError]] = {}
+    with _client(patience):
         for one in wanted:
             try:
                 with _told(one):
-                    commits[one.repo] = _had(one)
+                    _check_had(one)
             except InputError as fault:
                 if fault.what == _OUT_OF_REACH:
                     raise
-                faults_of.setdefault(fault.what, []).append(fault)
-    if faults_of:
-        raise faults([_together(own, len(wanted)) for own in faults_of.values()])
-    write_json(commits, record)
+                told.setdefault(fault.what, []).append(fault)
+    if told:
+        raise faults([_together(own, len(wanted)) for own in told.values()])
 
 
-def _had(wanted: DataSet) -> str:
-    """Return the commit of a data set whose files are listed and may be read; offline no more can be asked."""
+def _check_had(wanted: DataSet) -> None:
+    """Check that the files of a data set are listed and may be read; offline no more can be asked than the cache knows."""
     from huggingface_hub import errors, get_hf_file_metadata, hf_hub_url
 
     commit = _commit(wanted, tell=False)  # the fetch will
@@ -204,7 +250,6 @@ def _had(wanted: DataSet) -> str:
             get_hf_file_metadata(hf_hub_url(wanted.repo, name, repo_type="dataset", revision=commit))
         except errors.RemoteEntryNotFoundError:
             raise _gone(wanted, name) from None
-    return commit
 
 
 def _together(told: Sequence[InputError], number: int) -> InputError:

@@ -146,7 +146,8 @@ def test_a_gate_that_is_not_accepted_is_told_before_anything_is_fetched(
     assert "Traceback" not in told
     assert "7 of 8 data sets: its owner asks for an agreement first" in told
     assert "export HF_TOKEN=" in told
-    assert "fetch" not in rules(run)
+    assert rules(run) == ["fetch"]
+    assert not hub.requests("GET .*/resolve/")
 
 
 def test_a_benchmark_that_a_model_lacks_is_told_before_anything_is_fetched(
@@ -160,7 +161,8 @@ def test_a_benchmark_that_a_model_lacks_is_told_before_anything_is_fetched(
         f'data set "open-llm-leaderboard/{WITHOUT}-details" of the hub: file "*__leaderboard_gpqa_extended'
         in told
     )
-    assert rules(run) == ["ask"]
+    assert rules(run) == ["fetch"]
+    assert not hub.requests("GET .*/resolve/")
 
 
 def test_a_model_without_safety_results_is_told_when_the_workflow_is_read(

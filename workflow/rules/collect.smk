@@ -3,9 +3,8 @@
 in    the files that the configuration names, data sets of the hub, or nothing where a source is simulated
 out   <results>/outcomes/{source}/, or a folder in it for each job of a source of raw files: shards (model, question_id,
       outcome, reason, ...), one manifest per model, and the source's items and models
-steps ask             asks the hub about all data sets, where there are several, before the first is fetched
-      fetch           brings what the configuration names of the hub into <results>/fetched/{source}/, on the machine
-                      that runs the workflow, since compute nodes often have no network
+steps fetch           brings what the configuration names of the hub into <results>/fetched/{source}/, on the machine
+                      that runs the workflow, since compute nodes often have no network; the first asks about all of it
       simulate        writes a source of kind `simulated` as the tables that a user would have, and its truth elsewhere
       simulate_raw    writes the raw files of the simulated double, a folder per model, in the upstream formats
       simulate_truth  writes what was planted in them; a rule of its own, so that nothing depends on it
@@ -16,31 +15,7 @@ steps ask             asks the hub about all data sets, where there are several,
 """
 
 
-rule ask:
-    output:
-        "<results>/fetched/_asked.json",
-    log:
-        "<logs>/ask.log",
-    benchmark:
-        "<benchmarks>/ask.tsv"
-    localrule: True
-    conda:
-        "../../envs/environment.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(500),
-        downloads=1,
-    params:
-        data_sets=as_is([[f"{name}/{role}", wanted] for (name, role), wanted in FETCHED.items()]),
-        fingerprint=code_of("ask"),
-    script:
-        "../../scripts/ask.py"
-
-
 rule fetch:
-    input:
-        # A new data set is no reason to fetch the others again
-        [ancient("<results>/fetched/_asked.json")] if len(FETCHED) > 1 else [],
     output:
         folder=directory("<results>/fetched/{source}/{role}"),
         record="<results>/fetched/{source}/{role}.json",
@@ -60,6 +35,7 @@ rule fetch:
         downloads=1,
     params:
         data_set=lambda w: FETCHED[w.source, w.role],
+        every=lambda w, input: EVERY_DATA_SET,  # handed the input, it is no reason to fetch again when it changes
         fingerprint=code_of("fetch"),
     script:
         "../../scripts/fetch.py"

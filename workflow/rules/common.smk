@@ -68,6 +68,7 @@ FETCHED = {
     for role, wanted in found.items()
     if isinstance(wanted, dict)
 }
+EVERY_DATA_SET = [[f"{name}/{role}", wanted] for (name, role), wanted in FETCHED.items()]
 CHECKS = [  # against what the study was published with
     *(["<results>/published_statistics/differences.csv"] if STUDY.published_statistics else []),
     *(["<results>/roads/disagreements.csv"] if ROAD else []),
