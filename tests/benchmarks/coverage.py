@@ -5,9 +5,11 @@
 Each replication draws abilities and item parameters from the model's prior (or from t distributions with 4 degrees of freedom),
 simulates responses of one fixed shape, so that one compilation serves all, and fits them. Truth are the values drawn, brought to
 the frame of records: abilities with mean 0 and second moment I, and the rotation that brings the fit closest to them. Counted are
-95 % intervals: normal ones for abilities and, by the delta method, for MDISC, MDIFF (both Reckase 2009), each item's direction
-and the direction of the mean discrimination of a group of items; per tercile of |theta| or MDISC as well. The Monte-Carlo
-interval is that of a mean over replications at 99 %, since cells of one replication are not independent draws.
+95 % intervals of abilities, MDISC, MDIFF (both Reckase 2009), each item's direction and the direction of the mean discrimination
+of a group of items: of draws where there are any, else normal ones by the delta method. Per tercile of |theta| or MDISC as well:
+of the estimates, where an exact posterior covers at its nominal rate, and of the truth, where none does that shrinks at all (the
+largest true values are those that luck made look smaller). The Monte-Carlo interval is that of a mean over replications at 99 %,
+since cells of one replication are not independent draws.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,64 +53,110 @@ def draw(rng: np.random.Generator, heavy: bool) -> dict[str, np.ndarray]:
     }
 
 
-def inside(estimate: np.ndarray, deviation: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Tell which normal 95 % intervals hold the truth."""
-    return np.abs(estimate - truth) <= Z95 * deviation
-
-
 def turned(angle: np.ndarray) -> np.ndarray:
     """Bring differences of angles to [-pi, pi)."""
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
-def judged(record: Any, truth: dict[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield quantity, whether each interval holds the truth, and what its terciles are taken of."""
+def grouped(values: np.ndarray) -> np.ndarray:
+    """Average the second axis but last (items) by group of items."""
+    return values.reshape(*values.shape[:-2], -1, GROUP, values.shape[-1]).mean(-2)
+
+
+class Found(NamedTuple):
+    """One quantity: the estimate, whether its 95 % interval holds the truth, and the sizes that terciles are taken of."""
+
+    held: np.ndarray
+    size: np.ndarray
+    true_size: np.ndarray
+
+
+def sizes(a: np.ndarray) -> np.ndarray:
+    """Length of each vector."""
+    return np.linalg.norm(a, axis=-1)
+
+
+def angles(a: np.ndarray) -> np.ndarray:
+    """Direction of each vector in the plane, radians."""
+    return np.arctan2(a[..., 1], a[..., 0])
+
+
+def aligned(record: Any, truth: dict[str, np.ndarray]) -> np.ndarray:
+    """Rotation that brings the record closest to the truth."""
     left, _, right = np.linalg.svd(np.asarray(record.a_mean, float).T @ truth["a"])
-    R = left @ right
+    return left @ right
+
+
+def by_moments(record: Any, truth: dict[str, np.ndarray]) -> Iterator[tuple[str, Found]]:
+    """Judge normal intervals, by the delta method, around what a Gaussian posterior estimates."""
+    R = aligned(record, truth)
     turn = np.eye(3)
     turn[:2, :2] = R.T
     theta, a, d = record.theta_mean @ R, record.a_mean @ R, np.asarray(record.d_mean, float)
     theta_sd = np.sqrt(np.einsum("pq,npr,rq->nq", R, record.theta_cov, R))
     cov = turn @ np.asarray(record.item_cov, float) @ turn.T
-    size, true_size = np.linalg.norm(a, axis=1), np.linalg.norm(truth["a"], axis=1)
-    distance = np.linalg.norm(truth["theta"], axis=1)
-    yield "ability", inside(theta, theta_sd, truth["theta"]).ravel(), np.repeat(distance, 2)
+    size, true_size = sizes(a), sizes(truth["a"])
 
-    unit = a / size[:, None]
-    across = np.column_stack([-unit[:, 1], unit[:, 0]])
+    def inside(estimate: np.ndarray, deviation: np.ndarray, value: np.ndarray) -> np.ndarray:
+        return np.abs(estimate - value) <= Z95 * deviation
 
     def deviation(gradient: np.ndarray) -> np.ndarray:
         return np.sqrt(np.einsum("jp,jpq,jq->j", gradient, cov, gradient))
 
+    held = inside(theta, theta_sd, truth["theta"]).ravel()
+    yield "ability", Found(held, np.repeat(sizes(theta), 2), np.repeat(sizes(truth["theta"]), 2))
+    unit = a / size[:, None]
+    across = np.column_stack([-unit[:, 1], unit[:, 0]])
     nothing = np.zeros((ITEMS, 1))
-    yield "MDISC", inside(size, deviation(np.hstack([unit, nothing])), true_size), true_size
-    difficulty, true_difficulty = -d / size, -truth["d"] / true_size
+    yield "MDISC", Found(inside(size, deviation(np.hstack([unit, nothing])), true_size), size, true_size)
     slope = np.hstack([unit * (d / size**2)[:, None], -1 / size[:, None]])
-    yield "MDIFF", inside(difficulty, deviation(slope), true_difficulty), true_size
-    angle, true_angle = np.arctan2(a[:, 1], a[:, 0]), np.arctan2(truth["a"][:, 1], truth["a"][:, 0])
+    yield "MDIFF", Found(inside(-d / size, deviation(slope), -truth["d"] / true_size), size, true_size)
+    off = turned(angles(a) - angles(truth["a"]))
     spread = deviation(np.hstack([across / size[:, None], nothing]))
-    yield "direction", inside(turned(angle - true_angle), spread, np.zeros(ITEMS)), true_size
-
-    def grouped(values: np.ndarray) -> np.ndarray:
-        return values.reshape(-1, GROUP, *values.shape[1:]).mean(1)
-
+    yield "direction", Found(inside(off, spread, np.zeros(ITEMS)), size, true_size)
     mean, true_mean = grouped(a), grouped(truth["a"])
-    mean_cov = grouped(cov[:, :2, :2]) / GROUP
-    length = np.linalg.norm(mean, axis=1)
-    across = np.column_stack([-mean[:, 1], mean[:, 0]]) / length[:, None] ** 2
+    mean_cov = cov[:, :2, :2].reshape(-1, GROUP, 2, 2).mean(1) / GROUP
+    across = np.column_stack([-mean[:, 1], mean[:, 0]]) / sizes(mean)[:, None] ** 2
     spread = np.sqrt(np.einsum("jp,jpq,jq->j", across, mean_cov, across))
-    off = turned(np.arctan2(mean[:, 1], mean[:, 0]) - np.arctan2(true_mean[:, 1], true_mean[:, 0]))
-    yield "group direction", inside(off, spread, np.zeros(len(off))), np.linalg.norm(true_mean, axis=1)
+    off = turned(angles(mean) - angles(true_mean))
+    yield "group direction", Found(inside(off, spread, np.zeros(len(off))), sizes(mean), sizes(true_mean))
 
 
-def rates(record: Any, truth: dict[str, np.ndarray]) -> dict[tuple[str, str], float]:
-    """Return the share of intervals that hold the truth, per quantity and tercile."""
+def by_draws(record: Any, truth: dict[str, np.ndarray]) -> Iterator[tuple[str, Found]]:
+    """Judge equal-tailed intervals of the draws."""
+    R = aligned(record, truth)
+    flat = {name: np.concatenate(list(values)) for name, values in record.draws.items()}
+    theta, a, d = flat["theta"] @ R, flat["a"] @ R, flat["d"]
+
+    def held(draws: np.ndarray, value: np.ndarray) -> np.ndarray:
+        low, high = np.quantile(draws, (0.025, 0.975), axis=0)
+        return (low <= value) & (value <= high)
+
+    size, true_size = sizes(a.mean(0)), sizes(truth["a"])
+    of_models = np.repeat(sizes(theta.mean(0)), 2), np.repeat(sizes(truth["theta"]), 2)
+    yield "ability", Found(held(theta, truth["theta"]).ravel(), *of_models)
+    yield "MDISC", Found(held(sizes(a), true_size), size, true_size)
+    yield "MDIFF", Found(held(-d / sizes(a), -truth["d"] / true_size), size, true_size)
+    off = turned(angles(a) - angles(truth["a"]))
+    # angles have no ends: measured from the middle of the draws
+    middle = np.arctan2(np.sin(off).mean(0), np.cos(off).mean(0))
+    yield "direction", Found(held(turned(off - middle), turned(-middle)), size, true_size)
+    mean, true_mean = grouped(a), grouped(truth["a"])
+    off = turned(angles(mean) - angles(true_mean))
+    middle = np.arctan2(np.sin(off).mean(0), np.cos(off).mean(0))
+    found = held(turned(off - middle), turned(-middle))
+    yield "group direction", Found(found, sizes(mean.mean(0)), sizes(true_mean))
+
+
+def rates(record: Any, truth: dict[str, np.ndarray]) -> dict[tuple[str, str, str], float]:
+    """Return the share of intervals that hold the truth, per quantity, tercile, and what the terciles are of."""
     found = {}
-    for quantity, held, size in judged(record, truth):
-        found[quantity, "all"] = float(held.mean())
-        tercile = np.digitize(size, np.quantile(size, (1 / 3, 2 / 3)))
-        for index, name in enumerate(("low", "middle", "high")):
-            found[quantity, name] = float(held[tercile == index].mean())
+    for quantity, one in (by_moments if record.draws is None else by_draws)(record, truth):
+        found[quantity, "all", "all"] = float(one.held.mean())
+        for of, size in (("estimate", one.size), ("truth", one.true_size)):
+            tercile = np.digitize(size, np.quantile(size, (1 / 3, 2 / 3)))
+            for index, name in enumerate(("low", "middle", "high")):
+                found[quantity, name, of] = float(one.held[tercile == index].mean())
     return found
 
 
@@ -132,7 +180,7 @@ def main() -> None:
 
     rows: list[dict[str, Any]] = []
     for engine in given.engines:
-        counted: dict[tuple[str, str], list[float]] = {}
+        counted: dict[tuple[str, str, str], list[float]] = {}
         rng = np.random.default_rng(given.seed)
         for _ in progress(range(given.replications), total=given.replications, what=engine):
             truth = draw(rng, given.heavy_tails)
@@ -140,7 +188,7 @@ def main() -> None:
             record = inference.fit(data, engine=engine, dims=2, seed=0, options=OPTIONS[engine])
             for key, rate in rates(record, truth).items():
                 counted.setdefault(key, []).append(rate)
-        for (quantity, tercile), values in counted.items():
+        for (quantity, tercile, of), values in counted.items():
             error = Z99 * np.std(values, ddof=1) / np.sqrt(len(values))
             rows.append(
                 {
@@ -149,6 +197,7 @@ def main() -> None:
                     "truth": "t with 4 degrees of freedom" if given.heavy_tails else "prior",
                     "quantity": quantity,
                     "tercile": tercile,
+                    "tercile_of": of,
                     "replications": len(values),
                     "coverage": round(float(np.mean(values)), 4),
                     "low": round(float(np.mean(values) - error), 4),

@@ -55,7 +55,8 @@ __all__ = ["fit"]
 BLOCK = 50
 LEAST_DRAWS = 4
 EFFECTS = ("gamma", "sigma_t")
-KEPT_ITEM_DRAWS = 100
+KEPT_ITEM_DRAWS = 100  # at least, of all items, and more of them where that many values take little room:
+KEPT_ITEM_VALUES = 4_000_000
 CHECKED_ITEMS = 500
 START_SPREAD = 0.5
 ABILITY_STRETCH = 1.3  # EM holds the items fixed where it says how sure an ability is; the weakest models' are wider by half
@@ -300,7 +301,7 @@ def fit(
     sampler = Chains(kernel_of, _report, problem, warmup=warmup, block=block, mesh=mesh)
     target = state.mu[:, :-1]
     checked = _checked_items(np.asarray(target), np.asarray(state.mu[:, -1]))
-    thin = max(1, chains * draws // KEPT_ITEM_DRAWS)
+    thin = max(1, chains * draws // max(KEPT_ITEM_DRAWS, KEPT_ITEM_VALUES // state.mu.size))
     effects = state.testlets
     kept = Kept(
         Moments(np.asarray(state.mu, np.float64)),
