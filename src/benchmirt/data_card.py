@@ -72,6 +72,7 @@ def card(outcome_files: Sequence[str | Path], honest: Path, published: Path, stu
         },
         "missingness": _records(pd.read_csv(honest / "missingness.csv")),
         "rescoring": _rescoring(manifests),
+        "roads": read_json(honest.parents[1] / "roads" / "summary.json") if study.published_road else None,
         "provenance": summary["provenance"],
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from job import TOKEN, Client
 from loopback import Hub, Repo
 from test_workflow import call, rules
 
+from benchmirt import config, sources
 from benchmirt.simulate import raw as simulate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -33,6 +35,58 @@ HONEST = pd.DataFrame(TWIN.honest.T, columns=NAMES)[MODELS].to_numpy()
 ROADS = "results/paper_raw/roads"
 WANTED = f"{ROADS}/disagreements.csv"
 FAILED = "published 0, raw missing", "published 1, raw missing"
+
+
+def test_the_study_asks_for_the_details_of_the_100_models_and_for_no_other_task() -> None:
+    study = config.load(STUDY, REPOSITORY, check_files=False)
+    wanted = sources.data_sets(study.source("leaderboard"), study)
+    names = pd.read_csv(REPOSITORY / "workflow" / "resources" / "models.csv")["model"].tolist()
+    assert [one["hub"] for one in wanted.values()] == [
+        f"open-llm-leaderboard/{name}-details" for name in names
+    ]
+    assert len(wanted) == 100
+    assert max(len(one["hub"]) for one in wanted.values()) <= 96  # the hub has no longer names
+    subsets = pd.read_csv(REPOSITORY / "workflow" / "resources" / "subsets.csv")
+    bbh = subsets.loc[subsets["benchmark"] == "bbh", "subcategory_one"]
+    math = [
+        "algebra",
+        "counting_and_prob",
+        "geometry",
+        "intermediate_algebra",
+        "num_theory",
+        "prealgebra",
+        "precalculus",
+    ]
+    musr = ["murder_mysteries", "object_placements", "team_allocation"]
+    tasks = {
+        *(f"bbh_{name}" for name in bbh),
+        *(f"math_{name}_hard" for name in math),
+        *(f"musr_{name}" for name in musr),
+        *("gpqa_extended", "ifeval", "mmlu_pro"),
+    }
+    others = {"gpqa_main", "gpqa_diamond", "arc_challenge"}
+    (patterns,) = {tuple(one["files"]) for one in wanted.values()}
+
+    def matched(run: str) -> set[str]:
+        files = {
+            task: f"org__model__leaderboard_{task}/{run}/0000.parquet" for task in sorted(tasks | others)
+        }
+        return {
+            task for task, file in files.items() if any(fnmatchcase(file, pattern) for pattern in patterns)
+        }
+
+    assert len(tasks) == 24 + 7 + 3 + 3
+    assert matched("latest") == tasks
+    assert matched("2024_06_16T22_11_25.600579") == set()
+
+
+def test_both_roads_of_the_published_study_compare_with_the_same_tables() -> None:
+    other = yaml.safe_load((REPOSITORY / "workflow" / "studies" / "paper.yaml").read_text(encoding="utf-8"))
+    (table,) = other["sources"]
+    road = STUDY["published_responses"]
+    assert (road["responses"], road["prefix"]) == (table["responses"], table["prefix"])
+    assert road["columns"]["benchmark"] == table["columns"]["benchmark"]
+    assert STUDY["published_statistics"] == other["published_statistics"]
 
 
 def truth() -> pd.DataFrame:

@@ -692,6 +692,29 @@ def write_results(
                     "crashed": 0,
                 }
             ],
+            "roads": {
+                "benchmarks": [
+                    {
+                        "benchmark": "all",
+                        "expected_items": None,
+                        "published_items": 410,
+                        "raw_items": 408,
+                        "only_published": 5,
+                        "only_raw": 3,
+                        "other_content": 1,
+                        "cells": 2000,
+                        "same": 1710,
+                        "same_as_counted": 1755,
+                        "both_missing": 100,
+                        "published_1_raw_0": 71,
+                        "published_0_raw_1": 62,
+                        "published_0_raw_missing": 40,
+                        "published_1_raw_missing": 8,
+                        "published_missing_raw_0": 4,
+                        "published_missing_raw_1": 5,
+                    }
+                ]
+            },
         },
         folder / "data_card.json",
     )

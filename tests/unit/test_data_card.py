@@ -106,3 +106,4 @@ def test_conflicts_and_missingness(made: dict[str, Any]) -> None:
     assert made["conflicts"]["published"][0]["done"] == "joined by name"
     assert {one["related"] for one in made["missingness"]} == {"cannot test"}, "four models say nothing"
     assert made["rescoring"] == []
+    assert made["roads"] is None

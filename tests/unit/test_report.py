@@ -525,8 +525,24 @@ def test_the_data_card_in_words(made: tuple[Path, FakeStudy, Path], tmp_path: Pa
     assert missing["missing"] == "41 (5\u00a0%)"
     (again,) = card.rescoring(found)
     assert (again["same"], again["missing"], again["timeout"]) == ("93\u00a0%", "3", "1")
+    (road,) = card.roads(found)
+    assert (road["expected"], road["published"], road["ours"], road["other"]) == (
+        words.NOTHING,
+        "410",
+        "408",
+        "9",
+    )
+    assert (road["cells"], road["same"], road["lost"], road["won"]) == ("2,000", "90\u00a0%", "71", "62")
+    assert (road["missing"], road["counted"], road["found"]) == ("48", "45", "9")
+    assert card.roads({**found, "roads": None}) == card.roads({}) == []
     text = made[2].read_text()
-    for shown in ("Another right answer", "math-verify 0.9.0", "\u2212.62", "CC-BY-4.0"):
+    for shown in (
+        "Another right answer",
+        "math-verify 0.9.0",
+        "\u2212.62",
+        "CC-BY-4.0",
+        "Published 1, here 0",
+    ):
         assert shown in text
 
 

@@ -14,6 +14,7 @@ rule data_card:
         published=[f"<results>/matrix/published/{file}" for file in page.TABLES],
         shards=outcomes("shard0.parquet"),
         manifests=outcomes("shard0.manifests.json"),
+        roads=["<results>/roads/summary.json"] if ROAD else [],
     output:
         "<results>/data_card.json",
     log:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmirt.figures import words
 
-__all__ = ["conflicts", "missingness", "rescoring", "sources"]
+__all__ = ["conflicts", "missingness", "rescoring", "roads", "sources"]
 
 KINDS = {
     "reordered": "question under another name",
@@ -101,3 +101,28 @@ def rescoring(card: Mapping[str, Any]) -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+def roads(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return one row per benchmark, all of them first: how the published outcomes and ours agree; none without such."""
+    return [_road(row) for row in (card.get("roads") or {"benchmarks": []})["benchmarks"]]
+
+
+def _road(row: Mapping[str, Any]) -> dict[str, str]:
+    sizes = [row["expected_items"], row["published_items"], row["raw_items"]]
+    both = row["cells"] - row["both_missing"]
+    return {
+        "benchmark": str(row["benchmark"]),
+        **{
+            name: words.NOTHING if size is None else words.count(size)
+            for name, size in zip(("expected", "published", "ours"), sizes, strict=True)
+        },
+        "other": words.count(row["only_published"] + row["only_raw"] + row["other_content"]),
+        "cells": words.count(row["cells"]),
+        "same": words.share(row["same"] / both if both else None),
+        "lost": words.count(row["published_1_raw_0"]),
+        "won": words.count(row["published_0_raw_1"]),
+        "missing": words.count(row["published_0_raw_missing"] + row["published_1_raw_missing"]),
+        "counted": words.count(row["same_as_counted"] - row["same"]),
+        "found": words.count(row["published_missing_raw_0"] + row["published_missing_raw_1"]),
+    }

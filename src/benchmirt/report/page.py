@@ -283,6 +283,7 @@ def render(found: Findings) -> str:
         conflicts=card.conflicts(found.card),
         missingness=card.missingness(found.card),
         rescoring=card.rescoring(found.card),
+        roads=card.roads(found.card),
         cards=[tables.fit_card(fit) for fit in found.fits],
         page_command=tables.command(found, "report/index.html"),
         provenance=provenance,

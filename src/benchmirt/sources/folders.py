@@ -267,7 +267,7 @@ def _check_complete(source: Source, study: Study) -> None:
     InputError
         If it does.
     """
-    if not study.published_size or source.fetched or "folder" not in source.options:
+    if not study.published_size or source.per_model or "folder" not in source.options:
         return
     found = all_models(source, study)
     wanted = [model for model in _named(source, study) if study.takes(model)]
