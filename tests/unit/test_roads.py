@@ -293,6 +293,32 @@ def test_the_published_study_is_held_against_its_counts_and_its_models(
     assert "item only in published: 1" in told
 
 
+def test_a_renamed_item_is_found_by_the_content_that_the_published_items_tell(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    made = sources.collect_all(one.sources[0], one, tmp_path / "first")
+    (facts,) = (pd.read_parquet(path) for path in made if path.name == "items.parquet")
+    content = facts.set_index("question_id")["content_hash"]
+    path = tmp_path / "published.csv"
+    path.write_text(path.read_text().replace("xstest__homonyms_1", "renamed"))
+    (tmp_path / "items.csv").write_text(
+        f"question_id,benchmark,hash\nrenamed,xstest,{content['xstest__homonyms_1']}\n"
+        f"xstest__homonyms_0,xstest,{content['xstest__homonyms_0']}\nbbq__Age_3,bbq,\n"
+    )
+    table = {
+        "responses": "published.csv",
+        "prefix": "acc_norm_",
+        "items": "items.csv",
+        "columns": {"content_hash": "hash"},
+    }
+    found = compared(tmp_path, config.load({**one.raw, "published_responses": table}, tmp_path))
+    own = found[found["question_id"] == "renamed"]
+    assert set(own[["kind", "raw_id", "matched", "model"]].itertuples(index=False, name=None)) == {
+        ("published 0, raw 1", "xstest__homonyms_1", "content hash", "org__b"),
+        ("published missing, raw 0", "xstest__homonyms_1", "content hash", "org__c"),
+    }
+    assert set(found["benchmark"]) == {"xstest", "bbq"}
+
+
 def test_models_that_do_not_take_part_are_not_missed(tmp_path: Path) -> None:
     one = study(tmp_path, models={"exclude": ["org__c"]})
     assert "org__c" not in set(compared(tmp_path, one)["model"])
