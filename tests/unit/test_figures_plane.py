@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmirt.figures import plane
@@ -69,6 +69,7 @@ def test_circular_interval_reaches_across_the_cut() -> None:
 
 
 @given(st.lists(st.floats(-180, 180), min_size=1, max_size=60), st.floats(1, 20))
+@example([0.0] * 15 + [153.0, -54.0], 19.0)  # fit on a line, and overlap round the circle
 def test_spread_keeps_order_and_distance(angles: list[float], gap: float) -> None:
     given_angles = np.array(angles)
     out = plane.spread(given_angles, gap)

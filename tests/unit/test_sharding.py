@@ -40,7 +40,7 @@ given = [jnp.asarray(x, jnp.float32) for x in (theta, a, d)]
 
 
 def fits(devices):
-    tiled = tiles.split(y, devices)
+    tiled = tiles.split(y, tiles.mesh_of(devices))
 
     @jax.jit
     def passes(tiled, theta, a, d):

@@ -74,7 +74,7 @@ CHECKS = [  # against what the study was published with
     *(["<results>/roads/disagreements.csv"] if ROAD else []),
 ]
 FITS = {row["fit"]: row for row in studies.fits_table(STUDY)}
-CHECKS = studies.checks_of(list(FITS.values()))
+OTHER_FITS = studies.checks_of(list(FITS.values()))
 ENTRIES = {entry["id"]: entry for entry in studies.claims_table(STUDY)}
 KINDS = {claim: entry.kind for claim, entry in CLAIMS.items()}
 ENGINES = {

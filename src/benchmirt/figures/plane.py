@@ -149,6 +149,18 @@ def plain_interval(replicates: Floats, level: float = 0.95) -> tuple[float, floa
     return float(low), float(high)
 
 
+def _within(values: Floats, room: float) -> Floats:
+    """Clip values to a stretch as long as the room that there is, placed so that they move least in squares."""
+    if np.ptp(values) <= room:
+        return values
+    low, high = float(values.min()), float(values.max()) - room
+    while high - low > 1e-9 * max(1.0, abs(high)):
+        middle = (low + high) / 2
+        pushed = np.maximum(middle - values, 0).sum() - np.maximum(values - middle - room, 0).sum()
+        low, high = (low, middle) if pushed > 0 else (middle, high)
+    return np.asarray(np.clip(values, low, low + room))
+
+
 def spread(angles: Floats, gap: float) -> Floats:
     """Move angles (degrees) apart until neighbours on the circle are at least `gap` apart, each as little as may be.
 
@@ -173,6 +185,7 @@ def spread(angles: Floats, gap: float) -> Floats:
             other, count = blocks.pop()
             blocks.append([(mean * size + other * count) / (size + count), size + count])
     pooled = np.concatenate([np.full(int(size), mean) for mean, size in blocks])
+    pooled = _within(pooled, 360.0 - gap * n)
     out = np.empty(n)
     out[order] = pooled + gap * np.arange(n)
     return wrapped(out)
