@@ -45,6 +45,7 @@ def simulate(models: int, items: int, dims: int, seed: int) -> dict[str, np.ndar
         "y": (rng.random((models, items)) < probability).astype(np.int8),
         "hidden": rng.random((models, items)) < HIDDEN,
         "theta": theta,
+        "a": a,
         "probability": probability,
     }
 
