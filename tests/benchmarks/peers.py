@@ -4,7 +4,7 @@
     peers/bin/pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu   # the build without CUDA
     peers/bin/pip install -r tests/benchmarks/peers_requirements.txt
     python tests/benchmarks/peers.py --models 100 --items 1000 --dims 2 --seeds 1 2 3 --csv peers.csv \
-        --peers-python peers/bin/python [--tools svi em py-irt mirt] [--tries 50] [--limit 3600]
+        --peers-python peers/bin/python [--tools svi em py-irt mirt] [--tries 50] [--limit 3600] [--peer-threads 1]
 
 One row a tool and simulated data set (``engine.simulate``, of which a tenth of the cells is held out; ``seed`` is the seed of the
 data). The peers live in an environment of their own; each fit of each tool, ours too, is a process of its own (peers_runner.py).
@@ -14,18 +14,21 @@ data). The peers live in an environment of their own; each fit of each tool, our
   (which this model ignores), no initializers, the parameters of the lowest loss. The package has no prediction for this model:
   the probability is sigmoid(sum_k a_k (theta_k - b_k)) of these parameters, as in its likelihood and in the study.
 * mirt: the PyPI package of that name, EM on a grid at its defaults (no priors on the items), without standard errors; EAP scores.
-  The probability is its own ``model.probability`` at these scores. It gets one BLAS thread: with two it is several times slower.
+  The probability is its own ``model.probability`` at these scores.
 
 A fit that fails is started again with the next seed, ``--tries`` times at most (the study allows 50): ``seeds_tried`` and
 ``seeds_failed`` count, ``reason`` names what went wrong and how often, ``failed_seconds`` is what it cost, and ``start`` is the
 seed whose fit the row shows. A tool that is missing, or that fails each time, has a row with the reason and no figures.
 
 ``fit_seconds`` run from the response matrix in memory to item parameters and abilities, in a fresh process: for our engines that
-includes compilation, which ``again_seconds`` (a second fit in the same process) do not. ``peak_mb`` is the peak memory of the
-process when the first fit ends, interpreter and imports included. Recovery is judged in one frame for all: abilities are
-standardised to mean 0 and covariance I over the models, and the discriminations are turned onto the true ones by orthogonal
-Procrustes; ``congruence_k`` is Tucker's coefficient of dimension k with the truth, ``ability_r_k`` the correlation. The oracle
-predicts with the true probabilities, testlet effects included; the item mean with (right answers + 1) / (answers + 2).
+includes compilation, which ``again_seconds`` (a second fit in the same process) do not. ``cpu_seconds`` are those of the same fit
+on all its ``threads``: every core for our engines, one for the peers, which were slower with two (``--peer-threads`` gives more).
+``peak_mb`` is the peak memory of the process when the first fit ends, interpreter and imports included.
+
+Recovery is judged in one frame for all: abilities are standardised to mean 0 and covariance I over the models, and the
+discriminations are turned onto the true ones by orthogonal Procrustes; ``congruence_k`` is Tucker's coefficient of dimension k with
+the truth, ``ability_r_k`` the correlation. The oracle predicts with the true probabilities, testlet effects included; the item mean
+with (right answers + 1) / (answers + 2).
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ RUNNER = Path(__file__).resolve().parent / "peers_runner.py"
 OURS = ("svi", "em")
 PEERS = ("py-irt", "mirt")
 FIXED = ("mirt",)  # its fit has no random start: a second try would fail like the first
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 Data = dict[str, np.ndarray]
 
@@ -106,17 +109,18 @@ def reason_of(code: int, stderr: str) -> str:
 
 
 def attempt(
-    tool: str, python: str, file: Path, dims: int, start: int, limit: float
+    tool: str, python: str, file: Path, dims: int, start: int, threads: int, limit: float
 ) -> tuple[dict[str, Any], str]:
     """Fit once in a process of its own; return what it found and an empty reason, or nothing and the reason."""
     with tempfile.TemporaryDirectory() as folder:
-        # an empty cache makes each of our first fits pay for its compilation
-        environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": folder}
+        environment = os.environ | dict.fromkeys(THREADS, str(threads))
+        # empty, so that each first fit of ours pays for its compilation
+        environment["JAX_COMPILATION_CACHE_DIR"] = folder
         command = [python, str(RUNNER), tool, str(file), str(dims), str(start), folder]
         try:
             done = subprocess.run(
                 command,
-                env=environment | (ONE_THREAD if tool == "mirt" else {}),
+                env=environment,
                 capture_output=True,
                 text=True,
                 timeout=limit,
@@ -131,19 +135,25 @@ def attempt(
             return json.loads((Path(folder) / "fit.json").read_text()) | dict(arrays), ""
 
 
-def measured(
-    tool: str, python: str | None, file: Path, data: Data, limit: float, tries: int
-) -> dict[str, Any]:
-    """Fit until a start succeeds, `tries` times at most; return the figures of a row, or only the reason."""
-    dims = data["a"].shape[1]
-    row: dict[str, Any] = {"seeds_tried": 0, "seeds_failed": 0, "failed_seconds": 0.0}
+def measured(tool: str, file: Path, data: Data, given: argparse.Namespace) -> dict[str, Any]:
+    """Fit until a start succeeds, ``--tries`` times at most; return the figures of a row, or only the reason."""
+    ours = tool in OURS
+    python = sys.executable if ours else given.peers_python
+    threads = len(os.sched_getaffinity(0)) if ours else given.peer_threads
+    row: dict[str, Any] = {
+        "tool": tool,
+        "threads": threads,
+        "seeds_tried": 0,
+        "seeds_failed": 0,
+        "failed_seconds": 0.0,
+    }
     if python is None:
         return row | {"reason": "not run: --peers-python is missing"}
     reasons: Counter[str] = Counter()
     found: dict[str, Any] = {}
-    for start in range(1 if tool in FIXED else tries):
+    for start in range(1 if tool in FIXED else given.tries):
         begin = time.perf_counter()
-        found, reason = attempt(tool, python, file, dims, start, limit)
+        found, reason = attempt(tool, python, file, given.dims, start, threads, given.limit)
         row["seeds_tried"] += 1
         if not reason:
             break
@@ -169,7 +179,8 @@ def columns(dims: int) -> list[str]:
     """Names of the columns, in their order."""
     each = [f"{name}_{k}" for name in ("congruence", "ability_r") for k in range(1, dims + 1)]
     return [
-        *("data", "tool", "version", "models", "items", "dims", "seed", "cores", "fit_seconds", "again_seconds", "peak_mb"),
+        *("data", "tool", "version", "models", "items", "dims", "seed"),
+        *("threads", "fit_seconds", "cpu_seconds", "again_seconds", "peak_mb"),
         *("accuracy", "log_loss", "oracle_log_loss", "item_mean_log_loss", *each, "converged"),
         *("seeds_tried", "seeds_failed", "failed_seconds", "start", "reason"),
     ]  # fmt: skip
@@ -186,7 +197,6 @@ def compare(given: argparse.Namespace) -> pd.DataFrame:
             "items": given.items,
             "dims": given.dims,
             "seed": seed,
-            "cores": len(os.sched_getaffinity(0)),
             "oracle_log_loss": loss(data["probability"], data),
             "item_mean_log_loss": loss(item_means(data), data),
         }
@@ -194,9 +204,7 @@ def compare(given: argparse.Namespace) -> pd.DataFrame:
             file = Path(folder) / "seen.npz"
             np.savez(file, seen=np.where(data["hidden"], -1, data["y"]).astype(np.int8))
             for tool in given.tools:
-                python = sys.executable if tool in OURS else given.peers_python
-                row = measured(tool, python, file, data, given.limit, given.tries)
-                rows.append(shared | {"tool": tool} | row)
+                rows.append(shared | measured(tool, file, data, given))
                 table = pd.DataFrame(rows).reindex(columns=columns(given.dims)).round(4)
                 files.write_csv(table, given.csv)
                 print(table.iloc[-1].dropna().to_dict(), flush=True)
@@ -212,6 +220,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="seeds of the simulated data sets")
     parser.add_argument("--tools", nargs="+", choices=[*OURS, *PEERS], default=[*OURS, *PEERS])
     parser.add_argument("--peers-python", help="interpreter of the environment that has the peers")
+    parser.add_argument("--peer-threads", type=int, default=1)
     parser.add_argument("--tries", type=int, default=50, help="starts of one tool on one data set at most")
     parser.add_argument("--limit", type=float, default=3600, help="seconds of one fit at most")
     parser.add_argument("--csv", type=Path, required=True)

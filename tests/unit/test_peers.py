@@ -135,7 +135,7 @@ def test_failed_starts_are_counted_and_the_next_seed_is_tried(peers: ModuleType,
         "models, items = np.load(file)['seen'].shape\n"
         "theta = np.random.default_rng(0).normal(size=(models, 2))\n"
         "np.savez(out + '/fit.npz', theta=theta, a=np.ones((items, 2)), probability=np.full((models, items), .5))\n"
-        "told = dict(version='7', fit_seconds=2.5, again_seconds=None, peak_mb=10, converged=None)\n"
+        "told = dict(version='7', fit_seconds=2.5, cpu_seconds=2, again_seconds=None, peak_mb=10, converged=None)\n"
         "json.dump(told, open(out + '/fit.json', 'w'))",
     )
     row = only_row(peers, tmp_path, "py-irt", python)
