@@ -1,7 +1,7 @@
 """Our engines beside other tools on the same simulated cells: speed, memory, held-out prediction and recovery, as one CSV.
 
     python -m venv peers
-    peers/bin/pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu   # the build without CUDA
+    peers/bin/pip install torch==2.13.0   # a build for CPUs will do
     peers/bin/pip install -r tests/benchmarks/peers_requirements.txt
     python tests/benchmarks/peers.py --models 100 --items 1000 --dims 2 --seeds 1 2 3 --csv peers.csv \
         --peers-python peers/bin/python [--tools svi em py-irt mirt] [--tries 50] [--limit 3600] [--peer-threads 1]
