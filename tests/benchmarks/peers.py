@@ -20,10 +20,10 @@ A fit that fails is started again with the next seed, ``--tries`` times at most 
 ``seeds_failed`` count, ``reason`` names what went wrong and how often, ``failed_seconds`` is what it cost, and ``start`` is the
 seed whose fit the row shows. A tool that is missing, or that fails each time, has a row with the reason and no figures.
 
-``fit_seconds`` run from the response matrix in memory to item parameters and abilities, in a fresh process: for our engines that
-includes compilation, which ``again_seconds`` (a second fit in the same process) do not. ``cpu_seconds`` are those of the same fit
-on all its ``threads``: every core for our engines, one for the peers, which were slower with two (``--peer-threads`` gives more).
-``peak_mb`` is the peak memory of the process when the first fit ends, interpreter and imports included.
+``fit_seconds`` run from the response matrix in memory to item parameters and abilities, in a fresh process: for our engines
+that includes compilation, which ``again_seconds`` (a second fit in the same process) do not. ``cpu_seconds`` are those of the
+same fit on all its ``threads``: every core for our engines, one for the peers, which were slower with two (``--peer-threads``
+gives more). ``peak_mb`` is the peak memory of the process when the first fit ends, interpreter and imports included.
 
 Recovery is judged in one frame for all: abilities are standardised to mean 0 and covariance I over the models, and the
 discriminations are turned onto the true ones by orthogonal Procrustes; ``congruence_k`` is Tucker's coefficient of dimension k with
