@@ -26,9 +26,9 @@ same fit on all its ``threads``: every core for our engines, one for the peers, 
 gives more). ``peak_mb`` is the peak memory of the process when the first fit ends, interpreter and imports included.
 
 Recovery is judged in one frame for all: abilities are standardised to mean 0 and covariance I over the models, and the
-discriminations are turned onto the true ones by orthogonal Procrustes; ``congruence_k`` is Tucker's coefficient of dimension k with
-the truth, ``ability_r_k`` the correlation. The oracle predicts with the true probabilities, testlet effects included; the item mean
-with (right answers + 1) / (answers + 2).
+discriminations are turned onto the true ones by orthogonal Procrustes; ``congruence_k`` is Tucker's coefficient of dimension k
+with the truth, ``ability_r_k`` the correlation. The oracle predicts with the true probabilities, testlet effects included; the
+item mean with (right answers + 1) / (answers + 2).
 """
 
 from __future__ import annotations
