@@ -167,20 +167,20 @@ def _arranged(matrix: Any, devices: int) -> Tiled:
 
 def localised(tree: Tree) -> Tree:
     """Mark responses by tile, within what :func:`jax.shard_map` maps, as what one device sees of them."""
-    return jax.tree.map(lambda x: replace(x, local=True) if _is_tiled(x) else x, tree, is_leaf=_is_tiled)
+    return jax.tree.map(lambda x: replace(x, local=True) if _is_shared(x) else x, tree, is_leaf=_is_shared)
 
 
 def specs(tree: Any) -> Any:
-    """Return how the arrays of a tree lie on devices: responses by tile are shared out, all else is everywhere."""
+    """Return how the arrays of a tree lie on devices: responses that devices share are, all else is everywhere."""
 
     def of(leaf: Any) -> PartitionSpec:
-        return PartitionSpec(AXIS) if _is_tiled(leaf) else PartitionSpec()  # type: ignore[no-untyped-call]
+        return PartitionSpec(AXIS) if _is_shared(leaf) else PartitionSpec()  # type: ignore[no-untyped-call]
 
-    return jax.tree.map(of, tree, is_leaf=_is_tiled)
+    return jax.tree.map(of, tree, is_leaf=_is_shared)
 
 
-def _is_tiled(leaf: Any) -> bool:
-    return isinstance(leaf, Tiled)
+def _is_shared(leaf: Any) -> bool:
+    return isinstance(leaf, Tiled) and leaf.mesh is not None
 
 
 def over_devices(function: Callable[..., Tree], tiled: Tiled, *operands: Any) -> Tree:

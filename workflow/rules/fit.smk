@@ -53,7 +53,7 @@ rule fit:
         fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes", "testlets")},
         shared_by=STUDY.fits["devices"],
         launch=lambda w: {
-            "devices": ENGINES[FITS[w.fit]["engine"]].get("chains", 1) * STUDY.fits["devices"],
+            "devices": max(ENGINES[FITS[w.fit]["engine"]].get("chains", 1), STUDY.fits["devices"]),
             "gpus": STUDY.fits["gpus"],
         },
         options=lambda w: ENGINES[FITS[w.fit]["engine"]],

@@ -75,7 +75,8 @@ def fit(
         File from which a killed run of NUTS goes on; whoever writes the record removes it. Other engines are done before
         it would serve.
     devices
-        How many of JAX's devices share the items. With NUTS so many are each chain's, where there are enough.
+        How many of JAX's devices share the items. With 1, NUTS gives each chain one, where there are enough; with more,
+        they go through one chain after the other.
 
     Raises
     ------

@@ -98,7 +98,7 @@ class Chains:
     warmup, block
         Warm-up steps of the chains, and the most steps of a block.
     mesh
-        Devices along the axes CHAIN and :data:`benchmirt.tiles.AXIS`: every chain has those of one row, which share its items.
+        Devices along the axes CHAIN and :data:`benchmirt.tiles.AXIS`, see :func:`mesh_of`.
     """
 
     def __init__(
@@ -134,15 +134,20 @@ class Chains:
 
 
 def mesh_of(chains: int, devices: int) -> Mesh:
-    """Return the mesh of the chains: so many of JAX's devices to share the items of each, and as many rows as serve the chains.
+    """Return the mesh of the chains.
+
+    Either every device has chains of its own, as many as the others; or several share the items of one chain after the
+    other. Not both: chains take paths of different length, and devices that wait for each other have to go the same way.
 
     Parameters
     ----------
     chains
-        Chains, which are shared out evenly.
+        Chains.
     devices
-        Devices per chain, at most as many as there are.
+        Devices that share the items of a chain; 1: each chain has its own, where there are enough.
     """
-    found = jax.devices() if devices > 1 else jax.local_devices()
-    rows = max(n for n in range(1, len(found) // devices + 1) if chains % n == 0)
-    return Mesh(np.array(found[: rows * devices]).reshape(rows, devices), (CHAIN, tiles.AXIS))
+    if devices > 1:
+        return Mesh(np.array(jax.devices()[:devices])[None], (CHAIN, tiles.AXIS))
+    found = jax.local_devices()
+    rows = max(n for n in range(1, len(found) + 1) if chains % n == 0)
+    return Mesh(np.array(found[:rows])[:, None], (CHAIN, tiles.AXIS))

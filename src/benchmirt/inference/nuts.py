@@ -205,7 +205,9 @@ def _problem(data: ResponseData, state: State, priors: Priors, mesh: Mesh) -> _P
     state = match_items(state, plain, asymptotes, priors, testlet)
     effects = effects_of(state, testlet)
     reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], plain, asymptotes, effects)
-    return _Problem(tiles.split(data.responses, mesh), asymptotes, testlet, state, reference)
+    shared = mesh.shape[tiles.AXIS] > 1
+    responses = tiles.split(data.responses, mesh) if shared else plain
+    return _Problem(responses, asymptotes, testlet, state, reference)
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ def fit(
         File that keeps the chains after each block; a run that finds it goes on where it ended. Whoever writes the record
         removes it.
     devices
-        How many of JAX's devices share the items of a chain.
+        How many of JAX's devices share the items of one chain after the other; 1: each chain has its own, if there are enough.
 
     Raises
     ------
