@@ -65,15 +65,14 @@ RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 
 
-def _chart(state: State) -> tuple[Callable[[Array], tuple[dict[str, Array], Array]], int]:
+def _chart(problem: _Problem) -> tuple[Callable[[Array], tuple[dict[str, Array], Array]], int]:
     """Return the map from a vector of standardised coordinates to the sites of the framed model, and the vector's length.
 
     The map also returns its log volume. One vector, in which each parameter of all items or models is a stretch, spares the
     sampler the packing of many arrays at each step.
     """
+    state = problem.state
     (models, k), items = state.m.shape, state.mu.shape[0]
-    theta_tril = ABILITY_STRETCH * jnp.linalg.cholesky(state.v)
-    item_tril = jnp.linalg.cholesky(state.s)
     # posterior standard deviations of log tau, mu_d and log sigma_d given the other parameters
     log_scale = 1.0 / np.sqrt(2.0 * items)
     mean_scale = jnp.sqrt(state.sigma2 / items)
@@ -88,8 +87,8 @@ def _chart(state: State) -> tuple[Callable[[Array], tuple[dict[str, Array], Arra
         log_tau = 0.5 * jnp.log(state.tau2) + log_scale * tau
         log_sigma = 0.5 * jnp.log(state.sigma2) + log_scale * sigma_d[0]
         values = {
-            "theta": _placed(state.m, theta_tril, parts[:k]),
-            "item": _placed(state.mu, item_tril, parts[k : 2 * k + 1]),
+            "theta": _placed(state.m, problem.theta_tril, parts[:k]),
+            "item": _placed(state.mu, problem.item_tril, parts[k : 2 * k + 1]),
             "tau": jnp.exp(log_tau),
             "mu_d": state.mu_d + mean_scale * mu_d[0],
             "sigma_d": jnp.exp(log_sigma),
@@ -188,13 +187,16 @@ def _checked_items(a: NDArray[Any], d: NDArray[Any]) -> NDArray[np.int64]:
 class _Problem(NamedTuple):
     """What the sampler knows: responses by tile, asymptotes, the items' testlets, and the posterior that it begins from.
 
-    The reference (items,) is subtracted from the items' log likelihoods.
+    The reference (items,) is subtracted from the items' log likelihoods. The lower Cholesky factors of abilities (models, K, K)
+    and items (items, K + 1, K + 1) are found beforehand: devices that each find many of them at once wait for one another for ever.
     """
 
     responses: Tiled
     asymptotes: Asymptotes | None
     testlet: Array | None
     state: State
+    theta_tril: Array
+    item_tril: Array
     reference: Array
 
 
@@ -207,7 +209,9 @@ def _problem(data: ResponseData, state: State, priors: Priors, mesh: Mesh) -> _P
     reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], plain, asymptotes, effects)
     shared = mesh.shape[tiles.AXIS] > 1
     responses = tiles.split(data.responses, mesh) if shared else plain
-    return _Problem(responses, asymptotes, testlet, state, reference)
+    theta_tril = ABILITY_STRETCH * jnp.linalg.cholesky(state.v)
+    item_tril = jnp.linalg.cholesky(state.s)
+    return _Problem(responses, asymptotes, testlet, state, theta_tril, item_tril, reference)
 
 
 @dataclass(frozen=True)
@@ -220,7 +224,7 @@ class _Kernel:
     max_tree_depth: int
 
     def __call__(self, problem: _Problem) -> NUTS:
-        sites = _chart(problem.state)[0]
+        sites = _chart(problem)[0]
         given = (problem.responses, self.dims, problem.asymptotes, self.priors, problem.reference)
         options = {"framed": True, "testlet": problem.testlet, "testlets": self.testlets}
 
@@ -240,7 +244,7 @@ class _Kernel:
 
 def _report(problem: _Problem, z: Array) -> dict[str, Array]:
     """Return what is kept of a draw, aligned to the EM solution."""
-    values = _chart(problem.state)[0](z)[0]
+    values = _chart(problem)[0](z)[0]
     theta, a, d = _framed(values)
     theta, a = _aligned(theta, a, problem.state.mu[:, :-1])
     effects = {name: values[name] for name in EFFECTS if name in values}
@@ -296,7 +300,7 @@ def fit(
     problem = _problem(data, state_of(start), priors, mesh)
     state = problem.state
     key, start_key = jax.random.split(jax.random.key(seed))
-    initial = START_SPREAD * jax.random.normal(start_key, (chains, _chart(state)[1]))
+    initial = START_SPREAD * jax.random.normal(start_key, (chains, _chart(problem)[1]))
 
     kernel_of = _Kernel(dims, data.testlets, priors, max_tree_depth)
     block = min(BLOCK, draws)
