@@ -177,6 +177,23 @@ def _inverse(packed: Array, size: int) -> Array:
     return jnp.stack([inverse[pair] for pair in _pairs(size)])
 
 
+def _log_determinant(matrices: Array) -> Array:
+    """Logarithms of the determinants of many small symmetric positive definite matrices (n, p, p): the pivots of elimination.
+
+    LAPACK factors many matrices with all threads, for which devices that do so at the same time wait in vain.
+    """
+    size = matrices.shape[-1]
+    full = jnp.moveaxis(matrices, 0, -1)
+
+    def eliminate(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        matrix, total = carry
+        row = matrix[k]
+        return matrix - matrix[:, k, None] * (row / row[k]), total + jnp.log(row[k])
+
+    total: Array = jax.lax.fori_loop(0, size, eliminate, (full, jnp.zeros(matrices.shape[0])))[1]
+    return total
+
+
 def _unpacked(packed: Array, size: int) -> Array:
     """Full symmetric matrices (n, p, p) of packed ones."""
     place = _places(size)
@@ -457,9 +474,7 @@ def _elbo(state: State, tiled: Tiled, facts: _Facts, priors: Priors) -> Array:
 
     per_item = _per_item(state, facts, facts.asymptotes)
     fit = tiles.sweep(of_tile, tiled, per_item, _shared(state, facts))[0]
-    theta_terms = (
-        jnp.linalg.slogdet(state.v)[1] + k - (state.m**2).sum(1) - jnp.trace(state.v, axis1=1, axis2=2)
-    )
+    theta_terms = _log_determinant(state.v) + k - (state.m**2).sum(1) - jnp.trace(state.v, axis1=1, axis2=2)
     hyper = -(
         state.tau2.sum() / priors.tau_scale**2 + (state.mu_d**2 + state.sigma2) / priors.intercept_scale**2
     )
@@ -474,7 +489,7 @@ def _elbo(state: State, tiled: Tiled, facts: _Facts, priors: Priors) -> Array:
 
 def _item_terms(state: State, facts: _Facts) -> Array:
     """Twice the part of each item, (items,), in the evidence lower bound besides the likelihood."""
-    entropy = jnp.linalg.slogdet(state.s)[1] + state.mu.shape[1]
+    entropy = _log_determinant(state.s) + state.mu.shape[1]
     if facts.group is None or state.groups is None:
         prior_variance = jnp.append(state.tau2, state.sigma2)
         center = jnp.append(jnp.zeros_like(state.tau2), state.mu_d)

@@ -188,7 +188,7 @@ class _Problem(NamedTuple):
     """What the sampler knows: responses by tile, asymptotes, the items' testlets, and the posterior that it begins from.
 
     The reference (items,) is subtracted from the items' log likelihoods. The lower Cholesky factors of abilities (models, K, K)
-    and items (items, K + 1, K + 1) are found beforehand: devices that each find many of them at once wait for one another for ever.
+    and items (items, K + 1, K + 1) are found beforehand: devices that each find many at once wait for one another for ever.
     """
 
     responses: Tiled
