@@ -111,7 +111,7 @@ MODEL_FACTS = {
 GIVEN = "as given in the table"
 """Recipe of hashes that a table's own column of contents gives."""
 
-_ROWS_A_GROUP = 1_000_000
+_ROWS_A_GROUP = 250_000
 
 
 class Asked(NamedTuple):
@@ -401,7 +401,7 @@ def _write_rows(frames: Iterable[pd.DataFrame], path: Path) -> None:
 
 
 def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Put tables together up to a million rows: a group holds a name or a hash once, however many models share it."""
+    """Put tables together up to a number of rows: a group holds a name or a hash once, however many models share it."""
     import pyarrow as pa
 
     waiting: list[pa.Table] = []
@@ -519,7 +519,7 @@ def manifests(shard: str | Path) -> list[dict[str, Any]]:
 def blocks(
     shard: str | Path, model_place: Mapping[str, int], item_place: Mapping[str, int]
 ) -> Iterator[Block]:
-    """Yield the rows of a shard in blocks of about a million.
+    """Yield the rows of a shard in blocks of about a quarter of a million.
 
     Parameters
     ----------
