@@ -192,6 +192,20 @@ def test_the_fit_is_a_maximum_of_its_bound():
         assert bound(best[0], best[1] * scale[0], best[2], best[3] * scale[1]) < top
 
 
+def test_determinants_of_many_matrices_are_those_of_lapack():
+    rng = np.random.default_rng(4)
+    root = rng.normal(size=(50, 4, 4))
+    matrices = root @ root.transpose(0, 2, 1) + 0.1 * np.eye(4)
+    found = em._log_determinant(matrices.astype(np.float32))
+    np.testing.assert_allclose(found, np.linalg.slogdet(matrices)[1], atol=2e-4)
+
+
+def test_too_few_draws_to_judge_by_are_refused():
+    data = planted(models=10, items=20)[0]
+    with pytest.raises(ValueError, match="at least 4 draws"):
+        nuts.fit(data, 1, draws=3)
+
+
 def test_a_weight_of_two_is_a_model_twice():
     data = planted(models=30, items=100, missing=0.0)[0]
     weights = np.ones((1, 30))
@@ -334,6 +348,7 @@ def test_a_killed_sampler_goes_on_to_the_same_draws(tmp_path, monkeypatch):
     data = planted(models=12, items=15, seed=3)[0]
     options = {"chains": 1, "warmup": 10, "draws": 12, "max_tree_depth": 3}
     monkeypatch.setattr(nuts, "BLOCK", 4)
+    monkeypatch.setattr(nuts, "KEPT_ITEM_VALUES", 0)
     monkeypatch.setattr(nuts, "KEPT_ITEM_DRAWS", 2)  # one draw in six: some blocks keep none
     whole = nuts.fit(data, 1, **options)
     assert whole.draws["a"].shape == (1, 2, 15, 1)

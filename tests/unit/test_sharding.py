@@ -65,7 +65,7 @@ for number in json.loads(sys.argv[5]):
         float(np.abs(x - y).max() / max(1.0, np.abs(x).max())) for x, y in zip(one, several, strict=True)
     )
 few = matrix.from_arrays(y[:, 2:900:3])
-drawn = [nuts.fit(few, 2, warmup=5, draws=4, devices=n).draws["theta"] for n in (1, 2)]
+drawn = [nuts.fit(few, 2, warmup=5, draws=4, devices=n).draws["theta"] for n in (1, len(jax.devices()))]
 apart, moved = (float(np.abs(x).max()) for x in (drawn[0] - drawn[1], np.diff(drawn[0], axis=1)))
 print(json.dumps({"devices": len(jax.devices()), "worst": worst, "apart": apart, "moved": moved}))
 """
@@ -118,3 +118,25 @@ def test_processes_agree(repository):
     for told in run(repository, devices=2, processes=2, numbers=[4]):
         assert told["devices"] == 4
         assert 0 < told["worst"]["4"] < 2e-5
+
+
+CHAINS = """
+from benchmirt import launch
+launch.prepare(2, devices=2)
+import numpy as np
+from benchmirt import matrix
+from benchmirt.inference import nuts
+
+y = (np.random.default_rng(0).random((15, 30_000)) < 0.6).astype(np.int8)
+record = nuts.fit(matrix.from_arrays(y), 2, chains=2, warmup=3, draws=4, max_tree_depth=3)
+assert record.draws["theta"].shape[0] == 2
+"""
+
+
+@pytest.mark.slow
+def test_chains_of_many_items_do_not_wait_for_each_other(repository):
+    """Two devices that factor many matrices at the same time, each with all threads, would never end."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHAINS], cwd=repository, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
