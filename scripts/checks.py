@@ -5,6 +5,7 @@ Out: ``checks.csv``: agreement of abilities and loadings, and of how sure they a
      in the report says why.
 """
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,10 @@ if __name__ == "__main__":
     from benchmirt.dimensions import checks, consensus
     from benchmirt.inference.record import load_seeds
 
-    fits = {fit: load_seeds(snakemake.input[fit.replace("-", "_")])[0] for fit in snakemake.params.fits}
-    done = {fit: records[0] for fit, records in fits.items() if records}
+    paths = [Path(path) for path in snakemake.input.fits]
+    done = {
+        fit: records[0]
+        for fit, seeds in groupby(paths, key=lambda path: path.parent.name)
+        if (records := load_seeds(seeds)[0])
+    }
     checks.write(checks.table(consensus.read(snakemake.input.headline), done), Path(snakemake.output[0]))

@@ -971,7 +971,7 @@ def write_results(
             "ability_difference": 0.21,
             "ability_sd_ratio": 0.83,
             "mdisc_ratio": 0.94,
-            "testlet_sigma": np.nan,
+            "sigma_t": np.nan,
         }
         for fit, engine in (("dims-k2", "em"), ("nuts", "nuts"))
         for k in range(1, dims + 1)

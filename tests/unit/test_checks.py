@@ -39,7 +39,7 @@ def test_a_fit_in_another_frame_agrees_in_all(record):
     np.testing.assert_allclose(found[["congruence", "ability_r", "mdisc_ratio"]], 1.0, atol=1e-4)
     np.testing.assert_allclose(found["ability_sd_ratio"], 1.0, atol=1e-3)
     np.testing.assert_allclose(found["ability_difference"], 0.0, atol=1e-3)
-    assert found["testlet_sigma"].isna().all()
+    assert found["sigma_t"].isna().all()
 
 
 def test_ratios_are_headline_to_check(record):

@@ -61,7 +61,7 @@ def test_planted_effects_are_recovered(engine):
     assert data.testlets == NUMBER - NUMBER // 6
     record = inference.fit(data, engine=engine, dims=2, seed=0, options=ENGINES[engine])
     assert record.testlets is not None
-    assert record.testlets.sigma == pytest.approx(0.9, abs=0.1)
+    assert record.testlets.sigma_t == pytest.approx(0.9, abs=0.1)
     mean, variance = record.testlets.by_item()
     own = testlet >= 0
     assert (mean[:, ~own] == 0).all()
@@ -87,7 +87,7 @@ def test_without_dependence_little_changes():
     _, testlet, _, y = planted(0.0)
     plain, with_effects = (em.fit(matrix.from_arrays(y, testlet=t), 2) for t in (None, testlet))
     assert with_effects.testlets is not None
-    assert with_effects.testlets.sigma < 0.4
+    assert with_effects.testlets.sigma_t < 0.4
     assert with_effects.diagnostics["elbo"] < plain.diagnostics["elbo"]
     for k in range(2):
         assert np.corrcoef(plain.theta_mean[:, k], with_effects.theta_mean[:, k])[0, 1] > 0.995
@@ -113,8 +113,8 @@ def test_effects_survive_the_disk(tmp_path):
     loaded = FitRecord.load(tmp_path / "seed0.nc")
     assert loaded.testlets is not None
     assert record.testlets is not None
-    assert loaded.testlets.sigma == record.testlets.sigma
-    np.testing.assert_array_equal(loaded.testlets.index, numbered(testlet))
+    assert loaded.testlets.sigma_t == record.testlets.sigma_t
+    np.testing.assert_array_equal(loaded.testlets.of_item, numbered(testlet))
     for ours, theirs in zip(loaded.testlets.by_item(), record.testlets.by_item(), strict=True):
         np.testing.assert_array_equal(ours, np.asarray(theirs, np.float32))
 
@@ -136,7 +136,7 @@ def test_sampling_agrees(tmp_path):
     assert sampled.testlets is not None
     assert variational.testlets is not None
     assert sampled.diagnostics["divergences"] == 0
-    assert sampled.testlets.sigma == pytest.approx(0.7, abs=0.1)
+    assert sampled.testlets.sigma_t == pytest.approx(0.7, abs=0.1)
     assert np.corrcoef(sampled.testlets.mean.ravel(), variational.testlets.mean.ravel())[0, 1] > 0.995
     own = testlet >= 0
     mean, variance = (values[:, own] for values in sampled.testlets.by_item())

@@ -62,7 +62,7 @@ rule reproducibility:
 
 rule checks:
     input:
-        **{fit.replace("-", "_"): seeds(fit) for fit in OTHER_FITS},
+        fits=[record for fit in OTHER_FITS for record in seeds(fit)],
         headline="<results>/dimensions/corrected/consensus.nc",
     output:
         "<results>/dimensions/checks.csv",
@@ -76,7 +76,6 @@ rule checks:
     resources:
         mem_mb=memory(1000, per_cell=50),
     params:
-        fits=OTHER_FITS,
         fingerprint=code_of("checks"),
     script:
         "../../scripts/checks.py"

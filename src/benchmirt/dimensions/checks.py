@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 from benchmirt import identification as ident
-from benchmirt.dimensions.consensus import solution_of
+from benchmirt.dimensions.consensus import Floats, solution_of
 from benchmirt.files import write_csv
-from benchmirt.identification import Solution
 from benchmirt.resampling import weighted_correlation
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ COLUMNS = (
     "ability_difference",
     "ability_sd_ratio",
     "mdisc_ratio",
-    "testlet_sigma",
+    "sigma_t",
 )
 
 
@@ -70,7 +69,7 @@ def table(headline: Consensus, checks: Mapping[str, FitRecord]) -> pd.DataFrame:
             raise ValueError(f"the fit {fit} has other models, items or dimensions than the headline")
         R = ident.align(record.a_mean, headline.a)
         plain = ident.rotate(solution_of(record), R)
-        shown = ident.oblique(Solution(plain.theta, plain.a, plain.d), headline.T)
+        shown = ident.oblique(plain, headline.T)
         sd = _deviations(ident.rotate_theta_cov(record.theta_cov, R @ headline.T))
         ratio = np.median(_deviations(headline.ability_cov) / sd, axis=0)
         difference = np.sqrt((((headline.ability_theta - shown.theta) / sd) ** 2).mean(axis=0))
@@ -87,13 +86,13 @@ def table(headline: Consensus, checks: Mapping[str, FitRecord]) -> pd.DataFrame:
                 float(difference[k]),
                 float(ratio[k]),
                 float(mdisc),
-                np.nan if record.testlets is None else record.testlets.sigma,
+                np.nan if record.testlets is None else record.testlets.sigma_t,
             )
             rows.append(dict(zip(COLUMNS, values, strict=True)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _deviations(covariances: Any) -> Any:
+def _deviations(covariances: Floats) -> Floats:
     """Return standard deviations (models, abilities) of covariances (models, abilities, abilities)."""
     return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 

@@ -47,9 +47,10 @@ from benchmirt.inference.posterior import (
     report_frame,
     settle_frame,
     state_of,
+    testlet_posterior,
     update_hyper,
 )
-from benchmirt.inference.record import FitError, FitRecord, Testlets
+from benchmirt.inference.record import FitError, FitRecord, TestletPosterior
 from benchmirt.likelihood import (
     Asymptotes,
     Bends,
@@ -110,7 +111,7 @@ class Batch:
     tau: NDArray[np.float32]
     mu_d: NDArray[np.float32]
     sigma_d: NDArray[np.float32]
-    testlets: tuple[Testlets, ...]
+    testlets: tuple[TestletPosterior, ...]
     elbo: NDArray[np.float64]
     sweeps: NDArray[np.int64]
     change: NDArray[np.float64]
@@ -363,10 +364,10 @@ class _PerItem(NamedTuple):
 
 
 class _Shared(NamedTuple):
-    """What a pass needs for every tile: the models' moments, plain and weighted, testlets' effects and the items' one prior."""
+    """What a pass needs for every tile: the models' moments and weights, testlets' effects and the items' one prior."""
 
     models: _Moments
-    counted: _Moments
+    model_weight: Array
     testlets: TestletEffects | None
     prior: _Prior | None
 
@@ -399,9 +400,8 @@ def _effects(testlets: TestletEffects | None, testlet: Array | None) -> _Effects
 
 
 def _shared(state: State, facts: _Facts) -> _Shared:
-    models = _model_moments(state)
-    counted = _Moments(models.mean * facts.model_weight, models.second * facts.model_weight)
-    return _Shared(models, counted, state.testlets, None if facts.group is not None else _prior_of_all(state))
+    prior = None if facts.group is not None else _prior_of_all(state)
+    return _Shared(_model_moments(state), facts.model_weight, state.testlets, prior)
 
 
 def _per_item(state: State, facts: _Facts, limits: Bends | Asymptotes | None) -> _PerItem:
@@ -423,8 +423,8 @@ def _update(state: State, tiled: Tiled, facts: _Facts, share: Array, priors: Pri
         assert prior is not None
         effects = _effects(shared.testlets, items.testlet)
         evidence, weight = tile.cells(_evidence, shared.models, _item_moments(old), items.limits, effects)
-        covariance = _inverse(shared.counted.second @ weight + prior.precision, k + 1)
-        linear = shared.counted.mean @ evidence + prior.linear
+        covariance = _inverse((shared.models.second * shared.model_weight) @ weight + prior.precision, k + 1)
+        linear = (shared.models.mean * shared.model_weight) @ evidence + prior.linear
         best = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
         mean = old.mean + _bounded(share * (jnp.stack(best) - old.mean), LONGEST_ITEM_STEP, 0)
         new = _Items(mean, old.covariance + share * (covariance - old.covariance))
@@ -470,7 +470,7 @@ def _elbo(state: State, tiled: Tiled, facts: _Facts, priors: Priors) -> Array:
         effects = _effects(shared.testlets, items.testlet)
         moments = _item_moments(items.gaussians)
         cells = tile.cells(_expected_log_likelihood, shared.models, moments, items.limits, effects)
-        return (facts.model_weight @ cells) @ items.weight, None
+        return (shared.model_weight @ cells) @ items.weight, None
 
     per_item = _per_item(state, facts, facts.asymptotes)
     fit = tiles.sweep(of_tile, tiled, per_item, _shared(state, facts))[0]
@@ -669,29 +669,31 @@ def fit_many(
     responses = jnp.asarray(data.responses, jnp.int8)
     of_models, of_items = filled(model_weights, models), filled(item_weights, items)
     keys = jax.random.split(jax.random.key(seed), replicates) if seed else None
-    tiled = tiles.split(data.responses, tiles.mesh_of(devices))
-    testlets, groups = data.testlets, 0 if group is None else int(group.max()) + 1
+    mesh = tiles.mesh_of(devices)
+    tiled = tiles.split(data.responses, mesh)
+    of_all = _Facts(
+        asymptotes=asymptotes_of(data.floor, data.ceiling),
+        model_weight=jnp.ones(models),
+        item_weight=jnp.ones(items),
+        testlet=testlet_index(data.testlet),
+        group=None if group is None else jnp.asarray(group, jnp.int32),
+    )
+    groups = 0 if group is None else int(group.max()) + 1
     warm = None if start is None else state_of(start)
     cold = 0 if start is not None else FIRST_SWEEPS
     solved = []
     for index in range(replicates):
-        facts = _Facts(
-            asymptotes=asymptotes_of(data.floor, data.ceiling),
-            model_weight=jnp.asarray(of_models[index]),
-            item_weight=jnp.asarray(of_items[index]),
-            testlet=testlet_index(data.testlet),
-            group=None if group is None else jnp.asarray(group, jnp.int32),
-        )
+        weights = jnp.asarray(of_models[index]), jnp.asarray(of_items[index])
+        facts = of_all._replace(model_weight=weights[0], item_weight=weights[1])
         shown = responses
         if reveal is not None:
             shown = jnp.where(jnp.asarray(reveal[index]), responses, jnp.int8(-1))
-            tiled = tiles.split(shown, tiles.mesh_of(devices))
-        weights = facts.model_weight, facts.item_weight
+            tiled = tiles.split(shown, mesh)
         state = warm
         if state is None:
             key = None if keys is None else keys[index]
             theta = _start_abilities(shown, *weights, key, dims=dims)
-            state = _cold_state(theta, items, testlets, groups)
+            state = _cold_state(theta, items, data.testlets, groups)
         limits = _Limits(jnp.int32(cold), jnp.int32(sweeps), jnp.float32(tolerance))
         state, count, change = _solve(tiled, facts, state, limits, priors=priors)
         elbo = _elbo(state, tiled, facts, priors) if bound else np.float32(np.nan)
@@ -716,8 +718,8 @@ def fit_many(
         mu_d=np.asarray(state.mu_d),
         sigma_d=np.sqrt(np.asarray(state.sigma2)),
         testlets=tuple(
-            Testlets(mean.T, variance.T, float(np.sqrt(prior)), data.testlet)
-            for mean, variance, prior in zip(*(state.testlets or ((), (), ())), strict=True)
+            testlet_posterior(TestletEffects(*effects), data.testlet)
+            for effects in zip(*(state.testlets or ()), strict=True)
         ),
         elbo=np.asarray(elbo, np.float64),
         sweeps=np.asarray(count, np.int64),

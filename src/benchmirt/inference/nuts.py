@@ -39,7 +39,7 @@ from benchmirt.inference.chains import STATS, Chains, mesh_of
 from benchmirt.inference.draws import Checkpoint, Kept, Moments
 from benchmirt.inference.moments import match_items
 from benchmirt.inference.posterior import State, effects_of, state_of
-from benchmirt.inference.record import FitRecord, Testlets
+from benchmirt.inference.record import FitRecord, TestletPosterior
 from benchmirt.likelihood import Asymptotes, asymptotes_of, item_log_likelihood, testlet_index
 from benchmirt.model import mirt, sample_frame
 from benchmirt.priors import Priors
@@ -425,7 +425,7 @@ def _record(
     )
 
 
-def _testlets(data: ResponseData, moments: Moments, sigma: float) -> Testlets:
+def _testlets(data: ResponseData, moments: Moments, sigma_t: float) -> TestletPosterior:
     """Arrange the moments of the effects, which come one below the other, as records have them."""
     mean, variance = (values.reshape(data.testlets, len(data.models)).T for values in moments.result())
-    return Testlets(mean, variance, sigma, data.testlet)
+    return TestletPosterior(mean, variance, sigma_t, data.testlet)

@@ -10,13 +10,15 @@ then in standard deviations of the models at hand.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
-from benchmirt.inference.record import FitRecord
+from benchmirt.inference.record import FitRecord, TestletPosterior
 from benchmirt.likelihood import Testlets
 from benchmirt.priors import Priors
 
@@ -24,9 +26,12 @@ __all__ = [
     "ItemGroups",
     "State",
     "TestletEffects",
+    "effects_of",
+    "half_normal_mode",
     "report_frame",
     "settle_frame",
     "state_of",
+    "testlet_posterior",
     "transform",
     "update_hyper",
 ]
@@ -206,6 +211,12 @@ def state_of(record: FitRecord) -> State:
         else TestletEffects(
             jnp.asarray(record.testlets.mean.T, jnp.float32),
             jnp.asarray(record.testlets.variance.T, jnp.float32),
-            jnp.float32(record.testlets.sigma**2),
+            jnp.float32(record.testlets.sigma_t**2),
         ),
     )
+
+
+def testlet_posterior(effects: TestletEffects, testlet: NDArray[np.integer[Any]]) -> TestletPosterior:
+    """Return the testlets' effects as records have them; codes (items,) say which testlet an item belongs to, -1: none."""
+    mean, variance, prior = (np.asarray(x) for x in effects)
+    return TestletPosterior(mean.T, variance.T, float(np.sqrt(prior)), testlet)

@@ -22,7 +22,7 @@ from benchmirt import provenance
 from benchmirt.errors import InputError
 from benchmirt.files import atomic
 
-__all__ = ["FitError", "FitRecord", "Testlets", "load_seeds"]
+__all__ = ["FitError", "FitRecord", "TestletPosterior", "load_seeds"]
 
 ARRAYS = ("theta_mean", "theta_cov", "a_mean", "d_mean", "item_cov", "tau", "trace")
 Floats = NDArray[np.floating[Any]]
@@ -33,29 +33,29 @@ class FitError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Testlets:
-    """Effects of testlets on models, in logits.
+class TestletPosterior:
+    """Posterior of the testlets' effects on models, in logits.
 
     Attributes
     ----------
     mean, variance
         Posterior of the effects, each of shape (models, testlets).
-    sigma
+    sigma_t
         Standard deviation of all effects (posterior mean or mode).
-    index
-        Which testlet an item belongs to, shape (items,); -1 where to none.
+    of_item
+        Code of each item's testlet, shape (items,); -1 where it belongs to none.
     """
 
     mean: Floats
     variance: Floats
-    sigma: float
-    index: NDArray[np.integer[Any]]
+    sigma_t: float
+    of_item: NDArray[np.integer[Any]]
 
     def by_item(self) -> tuple[Floats, Floats]:
         """Return mean and variance item by item, each of shape (models, items); 0 for an item without a testlet."""
         none = np.zeros((len(self.mean), 1), self.mean.dtype)
         mean, variance = (
-            np.concatenate([values, none], axis=1)[:, self.index] for values in (self.mean, self.variance)
+            np.concatenate([values, none], axis=1)[:, self.of_item] for values in (self.mean, self.variance)
         )
         return mean, variance
 
@@ -116,7 +116,7 @@ class FitRecord:
     converged_why: str
     draws: dict[str, Floats] | None = None
     sample_stats: dict[str, Floats] | None = None
-    testlets: Testlets | None = None
+    testlets: TestletPosterior | None = None
 
     def __post_init__(self) -> None:
         """Refuse a record that holds a number which is not finite: no NaN is ever passed on.
@@ -204,8 +204,8 @@ class FitRecord:
                     {
                         "mean": (("model", "testlet"), np.asarray(self.testlets.mean, np.float32)),
                         "variance": (("model", "testlet"), np.asarray(self.testlets.variance, np.float32)),
-                        "sigma": ((), self.testlets.sigma),
-                        "index": (("item",), np.asarray(self.testlets.index, np.int64)),
+                        "sigma_t": ((), self.testlets.sigma_t),
+                        "of_item": (("item",), np.asarray(self.testlets.of_item, np.int64)),
                     }
                 )
                 effects.to_netcdf(temporary, engine="h5netcdf", mode="a", group="testlets")
@@ -269,11 +269,11 @@ class FitRecord:
         draws = stats = testlets = None
         if "testlet_effects" in attributes:
             with xr.open_dataset(path, engine="h5netcdf", group="testlets") as opened:
-                testlets = Testlets(
+                testlets = TestletPosterior(
                     opened["mean"].to_numpy(),
                     opened["variance"].to_numpy(),
-                    float(opened["sigma"]),
-                    opened["index"].to_numpy(),
+                    float(opened["sigma_t"]),
+                    opened["of_item"].to_numpy(),
                 )
         if attributes["engine"] == "nuts":
             with xr.open_dataset(path, engine="h5netcdf", group="posterior") as posterior:

@@ -21,8 +21,8 @@ from numpyro.infer.initialization import init_to_value
 from numpyro.optim import Adam
 
 from benchmirt import tiles
-from benchmirt.inference.posterior import State, TestletEffects, report_frame
-from benchmirt.inference.record import FitError, FitRecord, Testlets
+from benchmirt.inference.posterior import State, TestletEffects, report_frame, testlet_posterior
+from benchmirt.inference.record import FitError, FitRecord
 from benchmirt.likelihood import Asymptotes, asymptotes_of, testlet_index
 from benchmirt.model import mirt
 from benchmirt.priors import Priors
@@ -206,14 +206,7 @@ def fit(
         mu_d=float(state.mu_d),
         sigma_d=float(np.sqrt(state.sigma2)),
         trace=trace,
-        testlets=Testlets(
-            np.asarray(state.testlets.mean).T,
-            np.asarray(state.testlets.variance).T,
-            float(np.sqrt(state.testlets.prior)),
-            data.testlet,
-        )
-        if state.testlets is not None
-        else None,
+        testlets=None if state.testlets is None else testlet_posterior(state.testlets, data.testlet),
         models=data.models,
         items=data.items,
         data_hash=data.hash,

@@ -703,7 +703,7 @@ def checks(found: Findings) -> list[dict[str, str]]:
                     "mdisc_ratio",
                 )
             },
-            "sigma": words.number(row["testlet_sigma"]),
+            "sigma": words.number(row["sigma_t"]),
         }
         for row in found.checks.to_dict("records")
     ]
