@@ -5,7 +5,6 @@ Out: ``checks.csv``: agreement of abilities and loadings, and of how sure they a
      in the report says why.
 """
 
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
 if __name__ == "__main__":
     logs.start(snakemake)
     from benchmirt.dimensions import checks, consensus
-    from benchmirt.inference.record import load_seeds
 
-    paths = [Path(path) for path in snakemake.input.fits]
-    done = {
-        fit: records[0]
-        for fit, seeds in groupby(paths, key=lambda path: path.parent.name)
-        if (records := load_seeds(seeds)[0])
-    }
-    checks.write(checks.table(consensus.read(snakemake.input.headline), done), Path(snakemake.output[0]))
+    headline = consensus.read(snakemake.input.headline)
+    checks.write(checks.table(headline, checks.read(snakemake.input.fits)), Path(snakemake.output[0]))

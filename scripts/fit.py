@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     # a device per chain, whatever the number of threads: chains that share one are compiled to other bits
-    launched = logs.start(snakemake, **snakemake.params.launch)
+    launched = logs.start(
+        snakemake,
+        devices=max(snakemake.params.options.get("chains", 1), snakemake.params.devices),
+        gpus=snakemake.params.gpus,
+    )
     from pathlib import Path
 
     from benchmirt import files, inference, matrix
@@ -28,6 +32,6 @@ if __name__ == "__main__":
         seed=int(snakemake.wildcards.seed),
         options=snakemake.params.options,
         priors=snakemake.params.priors,
-        devices=snakemake.params.shared_by,
+        devices=snakemake.params.devices,
     )
     files.write_json(launched.usage(), snakemake.output.run)

@@ -83,7 +83,7 @@ class Tiled:
 
     @property
     def _shares(self) -> int:
-        """Number of devices whose tiles are not here."""
+        """How many times as many tiles as are here all devices have together."""
         return self.mesh.shape[AXIS] if self.local and self.mesh is not None else 1
 
     def _pad(self, per_item: Tree) -> Tree:
@@ -191,19 +191,16 @@ def over_devices(function: Callable[..., Tree], tiled: Tiled, *operands: Any) ->
     """
     if tiled.mesh is None or tiled.local:
         return function(tiled, *operands)
+    given = (tiled, *operands)
     everywhere = PartitionSpec()  # type: ignore[no-untyped-call]
-
-    def on_each(*given: Any) -> Tree:
-        return function(*localised(given))
-
     spread: Callable[..., Tree] = jax.shard_map(
-        on_each,
+        lambda *given: function(*localised(given)),
         mesh=tiled.mesh,
-        in_specs=(specs(tiled), *[everywhere] * len(operands)),
+        in_specs=specs(given),
         out_specs=everywhere,
         check_vma=False,
     )
-    return spread(tiled, *operands)
+    return spread(*given)
 
 
 def sweep(

@@ -64,7 +64,7 @@ def grouped(values: np.ndarray) -> np.ndarray:
 
 
 class Found(NamedTuple):
-    """One quantity: the estimate, whether its 95 % interval holds the truth, and the sizes that terciles are taken of."""
+    """One quantity: whether each 95 % interval holds the truth, and the sizes that terciles are taken of."""
 
     held: np.ndarray
     size: np.ndarray
@@ -106,20 +106,22 @@ def by_moments(record: Any, truth: dict[str, np.ndarray]) -> Iterator[tuple[str,
     held = inside(theta, theta_sd, truth["theta"]).ravel()
     yield "ability", Found(held, np.repeat(sizes(theta), 2), np.repeat(sizes(truth["theta"]), 2))
     unit = a / size[:, None]
-    across = np.column_stack([-unit[:, 1], unit[:, 0]])
     nothing = np.zeros((ITEMS, 1))
     yield "MDISC", Found(inside(size, deviation(np.hstack([unit, nothing])), true_size), size, true_size)
     slope = np.hstack([unit * (d / size**2)[:, None], -1 / size[:, None]])
     yield "MDIFF", Found(inside(-d / size, deviation(slope), -truth["d"] / true_size), size, true_size)
-    off = turned(angles(a) - angles(truth["a"]))
-    spread = deviation(np.hstack([across / size[:, None], nothing]))
-    yield "direction", Found(inside(off, spread, np.zeros(ITEMS)), size, true_size)
-    mean, true_mean = grouped(a), grouped(truth["a"])
-    mean_cov = cov[:, :2, :2].reshape(-1, GROUP, 2, 2).mean(1) / GROUP
-    across = np.column_stack([-mean[:, 1], mean[:, 0]]) / sizes(mean)[:, None] ** 2
-    spread = np.sqrt(np.einsum("jp,jpq,jq->j", across, mean_cov, across))
-    off = turned(angles(mean) - angles(true_mean))
-    yield "group direction", Found(inside(off, spread, np.zeros(len(off))), sizes(mean), sizes(true_mean))
+
+    def direction(mean: np.ndarray, covariance: np.ndarray, true_mean: np.ndarray) -> Found:
+        length = sizes(mean)
+        across = np.column_stack([-mean[:, 1], mean[:, 0]]) / length[:, None] ** 2
+        spread = np.sqrt(np.einsum("jp,jpq,jq->j", across, covariance, across))
+        off = turned(angles(mean) - angles(true_mean))
+        return Found(inside(off, spread, np.zeros(len(off))), length, sizes(true_mean))
+
+    of_items = cov[:, :2, :2]
+    of_groups = of_items.reshape(-1, GROUP, 2, 2).mean(1) / GROUP
+    yield "direction", direction(a, of_items, truth["a"])
+    yield "group direction", direction(grouped(a), of_groups, grouped(truth["a"]))
 
 
 def by_draws(record: Any, truth: dict[str, np.ndarray]) -> Iterator[tuple[str, Found]]:
@@ -137,15 +139,15 @@ def by_draws(record: Any, truth: dict[str, np.ndarray]) -> Iterator[tuple[str, F
     yield "ability", Found(held(theta, truth["theta"]).ravel(), *of_models)
     yield "MDISC", Found(held(sizes(a), true_size), size, true_size)
     yield "MDIFF", Found(held(-d / sizes(a), -truth["d"] / true_size), size, true_size)
-    off = turned(angles(a) - angles(truth["a"]))
-    # angles have no ends: measured from the middle of the draws
-    middle = np.arctan2(np.sin(off).mean(0), np.cos(off).mean(0))
-    yield "direction", Found(held(turned(off - middle), turned(-middle)), size, true_size)
-    mean, true_mean = grouped(a), grouped(truth["a"])
-    off = turned(angles(mean) - angles(true_mean))
-    middle = np.arctan2(np.sin(off).mean(0), np.cos(off).mean(0))
-    found = held(turned(off - middle), turned(-middle))
-    yield "group direction", Found(found, sizes(mean.mean(0)), sizes(true_mean))
+
+    def direction(draws: np.ndarray, value: np.ndarray) -> Found:
+        off = turned(angles(draws) - angles(value))
+        # angles have no ends: measured from the middle of the draws
+        middle = np.arctan2(np.sin(off).mean(0), np.cos(off).mean(0))
+        return Found(held(turned(off - middle), turned(-middle)), sizes(draws.mean(0)), sizes(value))
+
+    yield "direction", direction(a, truth["a"])
+    yield "group direction", direction(grouped(a), grouped(truth["a"]))
 
 
 def rates(record: Any, truth: dict[str, np.ndarray]) -> dict[tuple[str, str, str], float]:

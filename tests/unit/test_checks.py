@@ -9,7 +9,7 @@ import pytest
 
 from benchmirt import config, matrix
 from benchmirt.dimensions import checks, consensus
-from benchmirt.inference import em
+from benchmirt.inference import FitRecord, em
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,19 @@ def test_fits_of_other_data_are_refused(record):
     headline = consensus.build([record], fit="corrected")
     with pytest.raises(ValueError, match="other models"):
         checks.table(headline, {"other": replace(record, models=record.models[::-1])})
+
+
+def test_a_fit_is_its_first_seed_that_did_not_fail(record, tmp_path):
+    paths = [tmp_path / "fits" / fit / f"seed{seed}.nc" for fit in ("nuts", "dims-k2") for seed in (0, 1)]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    failure = {"engine": "nuts", "dims": 2, "seed": 0, "data_hash": "", "why": "numbers ceased to be finite"}
+    for path in (paths[0], *paths[2:]):
+        FitRecord.save_failure(path, **failure)
+    replace(record, seed=1).save(paths[1])
+    found = checks.read(paths)
+    assert list(found) == ["nuts"]
+    assert found["nuts"].seed == 1
 
 
 def test_the_checks_are_the_fits_of_the_same_responses_and_size(minimal_config, tmp_path):

@@ -116,6 +116,7 @@ def test_full_effort_stands_in_the_place_of_the_other_settings(repository: Path,
         "chains": 4,
         "warmup": 500,
         "draws": 2500,
+        "thinning": 1,
         "max_tree_depth": 5,
     }
     assert (study.dimensions["bootstrap"], study.dimensions["folds"]) == (1000, 10)

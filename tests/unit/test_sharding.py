@@ -65,7 +65,7 @@ for number in json.loads(sys.argv[5]):
         float(np.abs(x - y).max() / max(1.0, np.abs(x).max())) for x, y in zip(one, several, strict=True)
     )
 few = matrix.from_arrays(y[:, 2:900:3])
-drawn = [nuts.fit(few, 2, warmup=5, draws=4, devices=n).draws["theta"] for n in (1, len(jax.devices()))]
+drawn = [nuts.fit(few, 2, warmup=5, draws=4, devices=x).draws["theta"] for x in ((), jax.devices())]
 apart, moved = (float(np.abs(x).max()) for x in (drawn[0] - drawn[1], np.diff(drawn[0], axis=1)))
 print(json.dumps({"devices": len(jax.devices()), "worst": worst, "apart": apart, "moved": moved}))
 """

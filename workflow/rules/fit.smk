@@ -51,11 +51,8 @@ rule fit:
         gpu=STUDY.fits["gpus"],
     params:
         fit=lambda w: {key: FITS[w.fit][key] for key in ("engine", "dims", "asymptotes", "testlets")},
-        shared_by=STUDY.fits["devices"],
-        launch=lambda w: {
-            "devices": max(ENGINES[FITS[w.fit]["engine"]].get("chains", 1), STUDY.fits["devices"]),
-            "gpus": STUDY.fits["gpus"],
-        },
+        devices=STUDY.fits["devices"],
+        gpus=STUDY.fits["gpus"],
         options=lambda w: ENGINES[FITS[w.fit]["engine"]],
         priors=STUDY.fits["priors"],
         fingerprint=lambda w: code_of("fit", f"inference.{FITS[w.fit]['engine']}"),

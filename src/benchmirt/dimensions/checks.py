@@ -8,7 +8,7 @@ the abilities that are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,13 @@ import pandas as pd
 from benchmirt import identification as ident
 from benchmirt.dimensions.consensus import Floats, solution_of
 from benchmirt.files import write_csv
+from benchmirt.inference.record import FitRecord, load_seeds
 from benchmirt.resampling import weighted_correlation
 
 if TYPE_CHECKING:
     from benchmirt.dimensions.consensus import Consensus
-    from benchmirt.inference.record import FitRecord
 
-__all__ = ["table", "write"]
+__all__ = ["read", "table", "write"]
 
 COLUMNS = (
     "fit",
@@ -38,6 +38,20 @@ COLUMNS = (
     "mdisc_ratio",
     "sigma_t",
 )
+
+
+def read(paths: Iterable[str | Path]) -> dict[str, FitRecord]:
+    """Read the records of fits, of each the first seed that did not fail, by name of the fit, which is that of the folder.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or is not a fit record.
+    """
+    seeds: dict[str, list[Path]] = {}
+    for path in map(Path, paths):
+        seeds.setdefault(path.parent.name, []).append(path)
+    return {fit: records[0] for fit, files in seeds.items() if (records := load_seeds(files)[0])}
 
 
 def table(headline: Consensus, checks: Mapping[str, FitRecord]) -> pd.DataFrame:

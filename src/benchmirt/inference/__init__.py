@@ -95,8 +95,7 @@ def fit(
     options = dict(options or {})
     if engine == "nuts":
         options["checkpoint"] = checkpoint
-        options["devices"] = len(_devices(devices))
-    elif devices > 1:
+    if devices > 1:
         options["devices"] = _devices(devices)
     models, items = data.responses.shape
     check_dims(models, items, dims)

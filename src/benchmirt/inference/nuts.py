@@ -3,11 +3,10 @@
 The sampler moves in standardised coordinates z: abilities theta_i = m_i + L_i z_i, items b_j = mu_j + C_j z_j with the Cholesky
 factors of the EM posterior, the items' after their moments were matched (:mod:`benchmirt.inference.moments`: a bound makes those
 of items near their floor too narrow), and the hyperparameters on (log) scales of their own. These are affine changes of
-variables, so the posterior is that of :func:`benchmirt.model.mirt` to the letter; the mass matrix can stay the identity and
-warm-up only needs to find a step size. In coordinates that are nearly isotropic a trajectory of length pi leads to the other
-side, and one of 2 pi back to where it began: 31 steps of the size that so many parameters allow are enough, and 63 too many.
-Item parameters live in the frame of the abilities' sample (``framed``), so location and scale are settled in
-every draw; rotation and signs are settled by orthogonal Procrustes onto the EM solution, draw by draw.
+variables, so the posterior is that of :func:`benchmirt.model.mirt` to the letter; the mass matrix can stay the identity,
+warm-up only needs to find a step size, and steps are rotations (:mod:`benchmirt.inference.chains`): 15 of them make a
+trajectory at 100 models and 30,000 items. Item parameters live in the frame of the abilities' sample (``framed``), so location
+and scale are settled in every draw; rotation and signs are settled by orthogonal Procrustes onto the EM solution, draw by draw.
 
 Draws are produced in blocks. Of every block the abilities and some items, the extreme ones among them, are kept in full, and all
 items as running moments and a thinned set. After each block the chains can be written to a checkpoint, from which a killed run
@@ -19,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +29,11 @@ from jax import Array
 from jax.sharding import Mesh
 from numpy.typing import NDArray
 from numpyro.diagnostics import effective_sample_size, gelman_rubin
-from numpyro.infer import NUTS
 from numpyro.infer.util import log_density
 
 from benchmirt import provenance, tiles
 from benchmirt.inference import em
-from benchmirt.inference.chains import STATS, Chains, mesh_of
+from benchmirt.inference.chains import STATS, Chains, Plan, mesh_of
 from benchmirt.inference.draws import Checkpoint, Kept, Moments
 from benchmirt.inference.moments import match_items
 from benchmirt.inference.posterior import State, effects_of, state_of
@@ -60,7 +58,6 @@ KEPT_ITEM_VALUES = 4_000_000
 CHECKED_ITEMS = 500
 START_SPREAD = 0.5
 ABILITY_STRETCH = 1.3  # EM holds the items fixed where it says how sure an ability is; the weakest models' are wider by half
-ACCEPTANCE = 0.65  # best for long trajectories in many dimensions (Beskos et al. 2013)
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 
@@ -215,15 +212,14 @@ def _problem(data: ResponseData, state: State, priors: Priors, mesh: Mesh) -> _P
 
 
 @dataclass(frozen=True)
-class _Kernel:
-    """Makes the sampler of a problem; equal ones share a compilation."""
+class _Potential:
+    """Makes the potential of a problem; equal ones share a compilation."""
 
     dims: int
     testlets: int
     priors: Priors
-    max_tree_depth: int
 
-    def __call__(self, problem: _Problem) -> NUTS:
+    def __call__(self, problem: _Problem) -> Callable[[Array], Array]:
         sites = _chart(problem)[0]
         given = (problem.responses, self.dims, problem.asymptotes, self.priors, problem.reference)
         options = {"framed": True, "testlet": problem.testlet, "testlets": self.testlets}
@@ -234,12 +230,7 @@ class _Kernel:
             density, _ = log_density(mirt, given, options, values)
             return -(density + volume)
 
-        return NUTS(
-            potential_fn=potential,
-            adapt_mass_matrix=False,
-            max_tree_depth=self.max_tree_depth,
-            target_accept_prob=ACCEPTANCE,
-        )
+        return potential
 
 
 def _report(problem: _Problem, z: Array) -> dict[str, Array]:
@@ -259,10 +250,11 @@ def fit(
     chains: int = 2,
     warmup: int = 200,
     draws: int = 500,
+    thinning: int = 1,
     max_tree_depth: int = 5,
     priors: Priors | None = None,
     checkpoint: Path | None = None,
-    devices: int = 1,
+    devices: Sequence[jax.Device] = (),
 ) -> FitRecord:
     """Sample the posterior by NUTS.
 
@@ -274,16 +266,19 @@ def fit(
         Number of dimensions.
     seed
         Seed of the chains and of their starts.
-    chains, warmup, draws, max_tree_depth
-        Chains (in parallel where JAX has as many devices), warm-up draws (which find the step size), draws per chain, and the
-        deepest tree (31 leapfrog steps at 5).
+    chains, warmup, draws
+        Chains (in parallel where JAX has as many devices), steps of warm-up (which find the step size), and draws per chain.
+    thinning
+        Trajectories from one draw to the next.
+    max_tree_depth
+        The deepest tree (31 leapfrog steps at 5).
     priors
         Scales of the hyperpriors.
     checkpoint
         File that keeps the chains after each block; a run that finds it goes on where it ended. Whoever writes the record
         removes it.
     devices
-        How many of JAX's devices share the items of one chain after the other; 1: each chain has its own, if there are enough.
+        Devices that share the items of one chain after the other; by default each chain has its own, if there are enough.
 
     Raises
     ------
@@ -302,9 +297,8 @@ def fit(
     key, start_key = jax.random.split(jax.random.key(seed))
     initial = START_SPREAD * jax.random.normal(start_key, (chains, _chart(problem)[1]))
 
-    kernel_of = _Kernel(dims, data.testlets, priors, max_tree_depth)
-    block = min(BLOCK, draws)
-    sampler = Chains(kernel_of, _report, problem, warmup=warmup, block=block, mesh=mesh)
+    plan = Plan(warmup, min(BLOCK, draws), thinning, max_tree_depth)
+    sampler = Chains(_Potential(dims, data.testlets, priors), _report, problem, plan, mesh)
     target = state.mu[:, :-1]
     checked = _checked_items(np.asarray(target), np.asarray(state.mu[:, -1]))
     thin = max(1, chains * draws // max(KEPT_ITEM_DRAWS, KEPT_ITEM_VALUES // state.mu.size))
@@ -314,27 +308,29 @@ def fit(
         None if effects is None else Moments(np.asarray(effects.mean, np.float64).reshape(-1, 1)),
     )
     code = provenance.fingerprint(["benchmirt.inference.nuts"])
-    told = [code, data.hash, dims, seed, chains, warmup, block, thin, max_tree_depth, priors.as_dict()]
+    told = [code, data.hash, dims, seed, chains, astuple(plan), thin, len(devices), priors.as_dict()]
     saved = Checkpoint(checkpoint, hashlib.sha256(json.dumps(told).encode()).hexdigest())
     current = sampler.begin(jax.random.split(key, chains), initial)
     current = saved.read(kept, current) or current
-    warm = [min(block, warmup - first) for first in range(0, warmup, block)]
-    drawn = [block] * -(-draws // block)
+    warm = [min(plan.block, warmup - first) for first in range(0, warmup, plan.block)]
+    drawn = [plan.block] * -(-draws // plan.block)
     steps = [(count, False) for count in warm] + [(count, True) for count in drawn]
-    what = f"NUTS, {chains} chains, warm-up and draws in blocks of {block}"
+    what = f"NUTS, {chains} chains, warm-up and draws in blocks of {plan.block}"
     for index, (count, keep) in enumerate(progress(steps, total=len(steps), what=what)):
         if index < kept.warm + kept.blocks:
             continue
-        current, block_draws = sampler.run(current, count)
         if keep:
+            current, block_draws = sampler.draw(current, count)
             kept.add({name: np.asarray(x) for name, x in block_draws.items()}, thin=thin, checked=checked)
         else:
+            current = sampler.warm(current, count)
             kept.warm += 1
         saved.write(kept, current)
     settings = {
         "chains": chains,
         "warmup": warmup,
         "draws": sum(drawn),
+        "thinning": thinning,
         "max_tree_depth": max_tree_depth,
         "thin": thin,
         "start": "em",
