@@ -1,9 +1,10 @@
 """How time and memory of a fit grow with models and items, beside the memory that is estimated before it starts.
 
-    python tests/benchmarks/growth.py --csv growth.csv [--plot growth.png] [--engines em svi] [--sizes 100x1000 4500x21600]
+    python tests/benchmarks/growth.py --csv growth.csv [--plot growth.png] [--engines em svi nuts] [--sizes 100x1000 4500x21600]
 
 Each fit runs twice in one process of its own, on simulated data in two dimensions: the first time includes compilation, the
-second does not. Peak memory is that of the process, the simulated responses included (a byte a cell).
+second does not; NUTS takes few draws, two chains at a time. Peak memory is that of the process, the simulated responses included
+(a byte a cell).
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmirt import launch
+
+OPTIONS = {"nuts": {"chains": 2, "warmup": 10, "draws": 100}}
 SIZES = ("100x1000", "100x10000", "100x34301", "400x10000", "400x34301", "1000x34301", "4500x21600")
+
+
+def chains_of(engine: str) -> int:
+    """Chains that run at once."""
+    return OPTIONS.get(engine, {}).get("chains", 1)
 
 
 def simulate(models: int, items: int, seed: int = 1) -> np.ndarray:
@@ -46,7 +55,7 @@ def measure(engine: str, models: int, items: int) -> dict[str, Any]:
     seconds = []
     for _ in range(2):
         start = time.perf_counter()
-        record = inference.fit(data, engine=engine, dims=2, seed=1)
+        record = inference.fit(data, engine=engine, dims=2, seed=1, options=OPTIONS.get(engine))
         seconds.append(time.perf_counter() - start)
     return {
         "first_s": round(seconds[0], 2),
@@ -66,9 +75,10 @@ def alone(engine: str, models: int, items: int) -> dict[str, Any]:
         capture_output=True,
         text=True,
     ).stdout
+    drawn = {key: OPTIONS[engine][key] for key in ("chains", "draws")} if engine in OPTIONS else {}
     row: dict[str, Any] = {"simulated": True, "engine": engine, "models": models, "items": items}
     row |= json.loads(told.splitlines()[-1])
-    row["estimate_mb"] = round(memory.estimate_bytes(engine, models, items, 2) / 1e6, 1)
+    row["estimate_mb"] = round(memory.estimate_bytes(engine, models, items, 2, **drawn) / 1e6, 1)
     row["estimate_to_peak"] = round(row["estimate_mb"] / row["peak_mb"], 2)
     return row
 
@@ -93,18 +103,16 @@ def plot(table: pd.DataFrame, path: Path) -> None:
 def main() -> None:
     """Measure all sizes and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--engines", nargs="+", default=["em", "svi"], choices=["em", "svi"])
+    parser.add_argument("--engines", nargs="+", default=["em", "svi"], choices=["em", "svi", "nuts"])
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), metavar="MODELSxITEMS")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--alone", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
 
-    from benchmirt import launch
-
-    launch.prepare(len(os.sched_getaffinity(0)), devices=1)
     if given.alone:
         engine, models, items = given.alone
+        launch.prepare(len(os.sched_getaffinity(0)), devices=chains_of(engine))
         print(json.dumps(measure(engine, int(models), int(items))))
         return
     rows = []

@@ -99,7 +99,9 @@ def fit(
         options["devices"] = _devices(devices)
     models, items = data.responses.shape
     check_dims(models, items, dims)
-    memory.check(engine, models, items, dims, chains=int(options.get("chains", 1)))
+    memory.check(
+        engine, models, items, dims, **{key: options[key] for key in ("chains", "draws") if key in options}
+    )
     # by name, so that a rule's fingerprint holds the one engine that it runs
     fitted: FitRecord = import_module(f"benchmirt.inference.{engine}").fit(
         data, dims, seed=seed, priors=Priors(**(priors or {})), **options

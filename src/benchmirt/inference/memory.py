@@ -10,15 +10,21 @@ from benchmirt.errors import InputError
 
 __all__ = ["available_bytes", "check", "estimate_bytes"]
 
-# float32 arrays of the size of the response matrix that are alive at the peak, and copies of the parameters
-CELL_ARRAYS = {"em": 8, "svi": 5, "nuts": 5}
-PARAMETER_COPIES = {"em": 12, "svi": 14, "nuts": 40}
-BASE_BYTES = 400 * 2**20
+MEGABYTE = 10**6
+# as measured (tests/benchmarks/growth.py): a process with the engine's compiled programs, in bytes; bytes a cell, of responses in
+# the forms in which they pass through; copies of all parameters; copies of what NUTS draws in a block, and of what it keeps
+BASE_BYTES = {"em": 530 * MEGABYTE, "svi": 640 * MEGABYTE, "nuts": 880 * MEGABYTE}
+CELL_BYTES = {"em": 8, "svi": 7, "nuts": 9}
+PARAMETER_COPIES = {"em": 6, "svi": 12, "nuts": 10}
+DRAW_COPIES = 10
 BLOCK_DRAWS = 50
+CHECKED_ITEMS = 500
 
 
-def estimate_bytes(engine: str, models: int, items: int, dims: int, chains: int = 1) -> int:
-    """Estimate the peak resident memory of one fit, in bytes.
+def estimate_bytes(
+    engine: str, models: int, items: int, dims: int, *, chains: int = 1, draws: int = 0
+) -> int:
+    """Estimate the peak resident memory of one fit on CPUs, in bytes.
 
     Parameters
     ----------
@@ -26,14 +32,18 @@ def estimate_bytes(engine: str, models: int, items: int, dims: int, chains: int 
         ``svi``, ``em`` or ``nuts``.
     models, items, dims
         Size of the problem.
-    chains
-        Chains that run at once (nuts).
+    chains, draws
+        Chains that run at once and draws of each (nuts).
     """
-    cells = 4 * models * items
-    parameters = 4 * (models * dims * (dims + 1) + items * (dims + 1) * (dims + 2))
-    total = BASE_BYTES + cells * CELL_ARRAYS[engine] * max(chains, 1) + parameters * PARAMETER_COPIES[engine]
+    parameters = models * dims * (dims + 1) + items * (dims + 1) * (dims + 2)
+    total = (
+        BASE_BYTES[engine] + CELL_BYTES[engine] * models * items + 4 * PARAMETER_COPIES[engine] * parameters
+    )
     if engine == "nuts":
-        total += 4 * chains * BLOCK_DRAWS * (items * (dims + 1) + models * dims) * 3
+        of_models, of_item = models * dims, dims + 1
+        in_block = min(BLOCK_DRAWS, draws) * (of_models + items * of_item)
+        kept = draws * (of_models + min(items, CHECKED_ITEMS) * of_item)
+        total += 4 * DRAW_COPIES * chains * (in_block + kept)
     return total
 
 
@@ -52,7 +62,14 @@ def available_bytes() -> int:
 
 
 def check(
-    engine: str, models: int, items: int, dims: int, chains: int = 1, available: int | None = None
+    engine: str,
+    models: int,
+    items: int,
+    dims: int,
+    *,
+    chains: int = 1,
+    draws: int = 0,
+    available: int | None = None,
 ) -> int:
     """Compare the estimate with the memory at hand and return it, in bytes.
 
@@ -61,11 +78,11 @@ def check(
     InputError
         If the fit will not fit, with the number of items that would.
     """
-    needed = estimate_bytes(engine, models, items, dims, chains)
+    needed = estimate_bytes(engine, models, items, dims, chains=chains, draws=draws)
     free = available_bytes() if available is None else available
     if needed > free:
-        per_item = (needed - BASE_BYTES) / items
-        fitting = max(0, int((free - BASE_BYTES) / per_item))
+        per_item = (needed - BASE_BYTES[engine]) / items
+        fitting = max(0, int((free - BASE_BYTES[engine]) / per_item))
         raise InputError(
             f"the {engine} fit of {models} models x {items} items with {dims} dimensions would not fit in memory",
             found=f"about {needed / 2**30:.1f} GiB needed, {free / 2**30:.1f} GiB available",
