@@ -1,7 +1,7 @@
 """The response model as one NumPyro function.
 
     theta_i ~ N(0, I_K)                      abilities of the models
-    a_jk    ~ N(0, tau_k),  signed           discriminations of the items
+    a_jk    ~ N(0, tau_k),  signed           discriminations of the items, or t with heavier tails
     d_j     ~ N(mu_d, sigma_d)               intercepts of the items
     gamma_it ~ N(0, sigma_t)                 effects of testlets on the models, where asked for
     P(y_ij = 1) = c_j + (u_j - c_j) * sigmoid(a_j . theta_i + d_j [+ gamma_i,t(j)])
@@ -13,6 +13,8 @@ scale; rotation and signs are settled afterwards (:mod:`benchmirt.identification
 """
 
 from __future__ import annotations
+
+from math import lgamma, log, pi
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +30,41 @@ from benchmirt.tiles import Tiled
 __all__ = ["mirt", "sample_frame"]
 
 _PRIORS = Priors()
+
+
+class MultivariateT(dist.Distribution):  # type: ignore[misc]
+    """Vectors (dims,) that are t distributed together: normal ones with scales ``scale``, all divided by one chi variable.
+
+    NumPyro's own distribution takes any correlations and so solves a system for each of 30,000 items.
+    """
+
+    support = constraints.real_vector
+
+    def __init__(self, df: float, scale: Array) -> None:
+        self.df = df
+        self.scale = scale
+        super().__init__(batch_shape=(), event_shape=scale.shape)
+
+    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Draw vectors, shape ``sample_shape`` and (dims,)."""
+        normal_key, chi_key = jax.random.split(key)
+        normal = jax.random.normal(normal_key, (*sample_shape, *self.scale.shape))
+        chi_square = 2.0 * jax.random.gamma(chi_key, self.df / 2, sample_shape)
+        return self.scale * normal * jnp.sqrt(self.df / chi_square)[..., None]
+
+    def log_prob(self, value: Array) -> Array:
+        """Log density of vectors (..., dims)."""
+        k = self.scale.shape[0]
+        constant = lgamma((self.df + k) / 2) - lgamma(self.df / 2) - k / 2 * log(self.df * pi)
+        distance = ((value / self.scale) ** 2).sum(-1)
+        return constant - jnp.log(self.scale).sum() - (self.df + k) / 2 * jnp.log1p(distance / self.df)
+
+
+def _discriminations(tau: Array, priors: Priors) -> dist.Distribution:
+    """Return the distribution of one item's discriminations, (dims,)."""
+    if priors.discrimination_df is None:
+        return dist.Normal(0.0, tau).to_event(1)
+    return MultivariateT(priors.discrimination_df, tau)
 
 
 def sample_frame(theta: Array) -> tuple[Array, Array]:
@@ -72,6 +109,7 @@ def mirt(
     """
     models, items = responses.shape
     tau = numpyro.sample("tau", dist.HalfNormal(priors.tau_scale).expand([dims]).to_event(1))
+    discriminations = _discriminations(tau, priors)
     mu_d = numpyro.sample("mu_d", dist.Normal(0.0, priors.intercept_scale))
     sigma_d = numpyro.sample("sigma_d", dist.HalfNormal(priors.intercept_scale))
     theta = numpyro.sample("theta", dist.Normal(0.0, 1.0).expand([models, dims]).to_event(2))
@@ -81,13 +119,13 @@ def mirt(
         inverse = jax.scipy.linalg.solve_triangular(scale, jnp.eye(dims), lower=True)
         theta = (theta - center) @ inverse.T
         a, d = item[:, :dims], item[:, dims]
-        # the same prior as below, seen from the frame: a @ inv(scale) has N(0, tau), and the volume shrinks by |scale|
+        # the same prior as below, seen from the frame: it is that of a @ inv(scale), and the volume shrinks by |scale|
         plain_a = a @ inverse
-        prior = dist.Normal(0.0, tau).log_prob(plain_a).sum()
+        prior = discriminations.log_prob(plain_a).sum()
         prior += dist.Normal(mu_d, sigma_d).log_prob(d - plain_a @ center).sum()
         numpyro.factor("item_prior", prior - items * jnp.log(jnp.diagonal(scale)).sum())
     else:
-        a = numpyro.sample("a", dist.Normal(0.0, tau).expand([items, dims]).to_event(2))
+        a = numpyro.sample("a", discriminations.expand([items]).to_event(1))
         d = numpyro.sample("d", dist.Normal(mu_d, sigma_d).expand([items]).to_event(1))
     effects = None
     if testlets and testlet is not None:

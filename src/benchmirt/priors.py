@@ -9,7 +9,7 @@ __all__ = ["Priors"]
 
 @dataclass(frozen=True)
 class Priors:
-    """Scales of the hyperpriors, in logits: the same for every number of dimensions.
+    """Scales of the hyperpriors, in logits, and the tails of discriminations: the same for every number of dimensions.
 
     Attributes
     ----------
@@ -19,12 +19,16 @@ class Priors:
         Scale of the normal prior of mu_d and of the half-normal prior of sigma_d.
     testlet_scale
         Scale of the half-normal prior of sigma_t, the standard deviation of the testlets' effects, where there are any.
+    discrimination_df
+        Degrees of freedom of the multivariate t distribution of an item's discriminations, whose tails are the heavier the
+        fewer these are; None: a normal distribution.
     """
 
     tau_scale: float = 1.0
     intercept_scale: float = 2.0
     testlet_scale: float = 1.0
+    discrimination_df: float | None = None
 
-    def as_dict(self) -> dict[str, float]:
-        """Return the scales by name, as fit records keep them."""
+    def as_dict(self) -> dict[str, float | None]:
+        """Return them by name, as fit records keep them."""
         return asdict(self)

@@ -1,6 +1,7 @@
 """Do the intervals of the engines hold the truth as often as they say? A table of coverage over simulated replications.
 
     python tests/benchmarks/coverage.py --replications 400 --csv coverage.csv [--engines em svi nuts] [--heavy-tails]
+        [--discrimination-df 4]
 
 Each replication draws abilities and item parameters from the model's prior (or from t distributions with 4 degrees of freedom),
 simulates responses of one fixed shape, so that one compilation serves all, and fits them. Truth are the values drawn, brought to
@@ -170,6 +171,9 @@ def main() -> None:
     parser.add_argument(
         "--heavy-tails", action="store_true", help="draw from t distributions, not from the prior"
     )
+    parser.add_argument(
+        "--discrimination-df", type=float, help="fit a t distribution of discriminations, not a normal one"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--csv", type=Path, required=True)
     given = parser.parse_args()
@@ -187,7 +191,14 @@ def main() -> None:
         for _ in progress(range(given.replications), total=given.replications, what=engine):
             truth = draw(rng, given.heavy_tails)
             data = matrix.from_arrays(truth["y"])
-            record = inference.fit(data, engine=engine, dims=2, seed=0, options=OPTIONS[engine])
+            record = inference.fit(
+                data,
+                engine=engine,
+                dims=2,
+                seed=0,
+                options=OPTIONS[engine],
+                priors={"discrimination_df": given.discrimination_df},
+            )
             for key, rate in rates(record, truth).items():
                 counted.setdefault(key, []).append(rate)
         for (quantity, tercile, of), values in counted.items():
@@ -196,7 +207,10 @@ def main() -> None:
                 {
                     "simulated": True,
                     "engine": engine,
-                    "truth": "t with 4 degrees of freedom" if given.heavy_tails else "prior",
+                    "truth": "t with 4 degrees of freedom" if given.heavy_tails else "normal",
+                    "prior": f"t with {given.discrimination_df:g} degrees of freedom"
+                    if given.discrimination_df
+                    else "normal",
                     "quantity": quantity,
                     "tercile": tercile,
                     "tercile_of": of,

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import lgamma, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -43,6 +44,8 @@ from benchmirt.inference.posterior import (
     ItemGroups,
     State,
     TestletEffects,
+    discrimination_distance,
+    discrimination_weight,
     half_normal_mode,
     report_frame,
     settle_frame,
@@ -317,12 +320,12 @@ class _Prior(NamedTuple):
     linear: Array
 
 
-def _prior_of_all(state: State) -> _Prior:
-    """Return the prior of the one population."""
-    scale = jnp.append(1 / state.tau2, 1 / state.sigma2)
-    packed = [scale[p] if p == q else jnp.float32(0.0) for p, q in _pairs(scale.shape[0])]
-    linear = jnp.append(jnp.zeros_like(state.tau2), state.mu_d / state.sigma2)
-    return _Prior(jnp.stack(packed)[:, None], linear[:, None])
+def _prior_of_all(state: State, weight: Array) -> _Prior:
+    """Return the prior of the one population; the precisions of discriminations are so many times (items,) as large, or (1,)."""
+    k, nothing = state.tau2.shape[0], jnp.zeros_like(weight)
+    scale = [*(weight / state.tau2[p] for p in range(k)), nothing + 1 / state.sigma2]
+    packed = [scale[p] if p == q else nothing for p, q in _pairs(k + 1)]
+    return _Prior(jnp.stack(packed), jnp.stack([nothing] * k + [nothing + state.mu_d / state.sigma2]))
 
 
 def _prior_by_group(groups: ItemGroups, group: Array) -> _Prior:
@@ -360,16 +363,14 @@ class _PerItem(NamedTuple):
     limits: Bends | Asymptotes | None
     weight: Array
     testlet: Array | None
-    prior: _Prior | None
 
 
 class _Shared(NamedTuple):
-    """What a pass needs for every tile: the models' moments and weights, testlets' effects and the items' one prior."""
+    """What a pass needs for every tile: the models' moments and weights, and testlets' effects."""
 
     models: _Moments
     model_weight: Array
     testlets: TestletEffects | None
-    prior: _Prior | None
 
 
 class _Facts(NamedTuple):
@@ -400,14 +401,19 @@ def _effects(testlets: TestletEffects | None, testlet: Array | None) -> _Effects
 
 
 def _shared(state: State, facts: _Facts) -> _Shared:
-    prior = None if facts.group is not None else _prior_of_all(state)
-    return _Shared(_model_moments(state), facts.model_weight, state.testlets, prior)
+    return _Shared(_model_moments(state), facts.model_weight, state.testlets)
 
 
 def _per_item(state: State, facts: _Facts, limits: Bends | Asymptotes | None) -> _PerItem:
-    by_group = facts.group is not None and state.groups is not None
-    prior = _prior_by_group(state.groups, facts.group) if by_group else None  # type: ignore[arg-type]
-    return _PerItem(_items_of(state), limits, facts.item_weight, facts.testlet, prior)
+    return _PerItem(_items_of(state), limits, facts.item_weight, facts.testlet)
+
+
+def _prior(state: State, facts: _Facts, priors: Priors) -> _Prior:
+    """Return every item's prior: its group's, or that of the one population."""
+    if facts.group is not None and state.groups is not None:
+        return _prior_by_group(state.groups, facts.group)
+    weight = discrimination_weight(state, priors)
+    return _prior_of_all(state, jnp.broadcast_to(weight, facts.item_weight.shape))
 
 
 def _update(state: State, tiled: Tiled, facts: _Facts, share: Array, priors: Priors) -> State:
@@ -418,9 +424,9 @@ def _update(state: State, tiled: Tiled, facts: _Facts, share: Array, priors: Pri
     k = state.m.shape[1]
     place = _places(k + 1)
 
-    def of_tile(tile: tiles.Tile, items: _PerItem, shared: _Shared) -> tuple[Any, _Items]:
-        old, prior = items.gaussians, shared.prior if items.prior is None else items.prior
-        assert prior is not None
+    def of_tile(tile: tiles.Tile, per_item: tuple[_PerItem, _Prior], shared: _Shared) -> tuple[Any, _Items]:
+        items, prior = per_item
+        old = items.gaussians
         effects = _effects(shared.testlets, items.testlet)
         evidence, weight = tile.cells(_evidence, shared.models, _item_moments(old), items.limits, effects)
         covariance = _inverse((shared.models.second * shared.model_weight) @ weight + prior.precision, k + 1)
@@ -439,7 +445,7 @@ def _update(state: State, tiled: Tiled, facts: _Facts, share: Array, priors: Pri
         of_testlets = [effect_total(x, items.testlet, number) for x in (weight * items.weight, left)]
         return (*sums, of_testlets), new
 
-    per_item = _per_item(state, facts, bends_of(facts.asymptotes))
+    per_item = _per_item(state, facts, bends_of(facts.asymptotes)), _prior(state, facts, priors)
     (from_weight, from_evidence, of_testlets), items = tiles.sweep(
         of_tile, tiled, per_item, _shared(state, facts)
     )
@@ -483,23 +489,32 @@ def _elbo(state: State, tiled: Tiled, facts: _Facts, priors: Priors) -> Array:
         terms = (jnp.log(variance / prior) + 1 - (mean**2 + variance) / prior).sum(0)
         theta_terms += terms
         hyper -= prior / priors.testlet_scale**2
-    item_terms = _item_terms(state, facts)
+    item_terms = _item_terms(state, facts, priors)
     return fit + (facts.model_weight @ theta_terms + facts.item_weight @ item_terms + hyper) / 2
 
 
-def _item_terms(state: State, facts: _Facts) -> Array:
+def _item_terms(state: State, facts: _Facts, priors: Priors) -> Array:
     """Twice the part of each item, (items,), in the evidence lower bound besides the likelihood."""
     entropy = _log_determinant(state.s) + state.mu.shape[1]
     if facts.group is None or state.groups is None:
-        prior_variance = jnp.append(state.tau2, state.sigma2)
-        center = jnp.append(jnp.zeros_like(state.tau2), state.mu_d)
-        second = (state.mu - center) ** 2 + jnp.diagonal(state.s, axis1=1, axis2=2)
-        return entropy - jnp.log(prior_variance).sum() - (second / prior_variance).sum(1)
+        k = state.tau2.shape[0]
+        second = (state.mu[:, k] - state.mu_d) ** 2 + state.s[:, k, k]
+        scales = jnp.log(state.tau2).sum() + jnp.log(state.sigma2)
+        return entropy - scales - _tail(discrimination_distance(state), k, priors) - second / state.sigma2
     off = state.mu - state.groups.mean[facts.group]
     precision = jnp.linalg.inv(state.groups.covariance)[facts.group]
     second = off[:, :, None] * off[:, None, :] + state.s
     size = jnp.linalg.slogdet(state.groups.covariance)[1]
     return entropy - size[facts.group] - (precision * second).sum((1, 2))
+
+
+def _tail(distance: Array, dims: int, priors: Priors) -> Array:
+    """Return minus twice the log prior of discriminations at a squared distance, but for what a normal one has at 0."""
+    df = priors.discrimination_df
+    if df is None:
+        return distance
+    constant = lgamma((df + dims) / 2) - lgamma(df / 2) - dims / 2 * log(df / 2)
+    return (df + dims) * jnp.log1p(distance / df) - 2 * constant
 
 
 def _spectral_start(responses: Array, dims: int, model_weight: Array, item_weight: Array) -> Array:
@@ -582,7 +597,7 @@ def _sweeps(
         old, count, _ = carry
         share = jnp.where(count < FULL_SWEEPS, 1.0, 0.5)
         new = _update(old, tiled, facts, share, priors)
-        new = settle_frame(new, facts.model_weight, facts.item_weight)
+        new = settle_frame(new, facts.model_weight, facts.item_weight, priors)
         hyper = update_hyper(new, facts.item_weight, priors, facts.group)
         # at first tau stays wide: a dimension that has not been found yet would have its scale shut to 0 for good
         new = hyper._replace(tau2=jnp.where(count < 0, new.tau2, hyper.tau2))

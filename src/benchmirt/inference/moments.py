@@ -8,6 +8,8 @@ few hundred points of a quasi-random set, the same for all items, give the first
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,7 +41,7 @@ def _student(points: int, size: int) -> tuple[NDArray[np.float32], NDArray[np.fl
     return x.astype(np.float32), density.astype(np.float32)
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="priors")
 def _weighted(
     state: State,
     tiled: Tiled,
@@ -47,18 +49,23 @@ def _weighted(
     testlets: Testlets | None,
     points: Array,
     density: Array,
+    priors: Priors,
 ) -> tuple[Array, Array]:
     """Mean (items, size) and covariance (items, size, size) of each item's posterior, from points around the present ones."""
     k = state.m.shape[1]
     tril = STRETCH * jnp.linalg.cholesky(state.s)
-    prior_mean = jnp.append(jnp.zeros(k), state.mu_d)
-    prior_sd = jnp.sqrt(jnp.append(state.tau2, state.sigma2))
+
+    def log_prior(a: Array, d: Array) -> Array:
+        distance, df = (a**2 / state.tau2).sum(1), priors.discrimination_df
+        of_a = distance if df is None else (df + k) * jnp.log1p(distance / df)
+        return -0.5 * (of_a + (d - state.mu_d) ** 2 / state.sigma2)
 
     def log_weight(point: tuple[Array, Array]) -> Array:
         x, log_density = point
         item = state.mu + jnp.einsum("jpq,q->jp", tril, x)
-        likelihood = item_log_likelihood(state.m, item[:, :k], item[:, k], tiled, asymptotes, testlets)
-        return likelihood - 0.5 * (((item - prior_mean) / prior_sd) ** 2).sum(1) - log_density
+        a, d = item[:, :k], item[:, k]
+        likelihood = item_log_likelihood(state.m, a, d, tiled, asymptotes, testlets)
+        return likelihood + log_prior(a, d) - log_density
 
     weight = jax.nn.softmax(jax.lax.map(log_weight, (points, density)), axis=0)
     mean = weight.T @ points
@@ -103,7 +110,7 @@ def match_items(
     ones = jnp.ones(state.mu.shape[0])
     testlets = effects_of(state, testlet)
     for _ in range(rounds):
-        mean, spread = _weighted(state, tiled, asymptotes, testlets, *nodes)
+        mean, spread = _weighted(state, tiled, asymptotes, testlets, *nodes, priors)
         # few points may carry an item's weight: part of the covariance before keeps the next round's points apart
         state = state._replace(mu=mean, s=(1 - KEPT) * spread + KEPT * state.s)
         state = update_hyper(state, ones, priors)

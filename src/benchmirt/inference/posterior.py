@@ -26,6 +26,8 @@ __all__ = [
     "ItemGroups",
     "State",
     "TestletEffects",
+    "discrimination_distance",
+    "discrimination_weight",
     "effects_of",
     "half_normal_mode",
     "report_frame",
@@ -84,12 +86,32 @@ def half_normal_mode(total: Array, count: Array, scale: float) -> Array:
     return jnp.maximum(mode, LEAST_VARIANCE)
 
 
+def discrimination_weight(state: State, priors: Priors) -> Array:
+    """Return by how much the prior precision of each item's discriminations exceeds that of the population, (items,) or (1,).
+
+    A t distribution is a normal one whose precision varies with a Gamma distribution (1 on average); given the items' second
+    moments that of an item has the mean that is returned. Under normal priors it is 1.
+    """
+    df, k = priors.discrimination_df, state.tau2.shape[0]
+    if df is None:
+        return jnp.ones(1)
+    return (df + k) / (df + discrimination_distance(state))
+
+
+def discrimination_distance(state: State) -> Array:
+    """Return the expected squared length of each item's discriminations in standard deviations of the population, (items,)."""
+    k = state.tau2.shape[0]
+    second = state.mu[:, :k] ** 2 + jnp.diagonal(state.s, axis1=1, axis2=2)[:, :k]
+    return (second / state.tau2).sum(1)
+
+
 def update_hyper(state: State, item_weight: Array, priors: Priors, group: Array | None = None) -> State:
     """Set tau, mu_d and sigma_d to their modes given the items' second moments, and so the priors of groups (codes (items,))."""
     k = state.m.shape[1]
     count = item_weight.sum()
     second = state.mu**2 + jnp.diagonal(state.s, axis1=1, axis2=2)
-    tau2 = half_normal_mode(item_weight @ second[:, :k], count, priors.tau_scale)
+    of_tau = item_weight * discrimination_weight(state, priors)
+    tau2 = half_normal_mode(of_tau @ second[:, :k], count, priors.tau_scale)
     d = state.mu[:, k]
     mu_d = (item_weight @ d / state.sigma2) / (count / state.sigma2 + 1 / priors.intercept_scale**2)
     total = item_weight @ ((d - mu_d) ** 2 + state.s[:, k, k])
@@ -159,12 +181,12 @@ def _whitening(state: State, shift: Array, model_weight: Array, item_weight: Arr
     return scale @ (rotation * jnp.where(jnp.diagonal(rotation) < 0, -1.0, 1.0))
 
 
-def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State:
+def settle_frame(state: State, model_weight: Array, item_weight: Array, priors: Priors) -> State:
     """Put location, scale and rotation where the priors want them (each in closed form).
 
     Location maximises the priors of theta and d together; scale makes the mean of E[theta theta'] the identity;
-    rotation makes the items' second moments diagonal, largest first (Hadamard's inequality: then the profile over
-    tau is at its maximum).
+    rotation makes the items' second moments, as the priors weigh them, diagonal, largest first (Hadamard's inequality: then
+    the profile over tau is at its maximum).
     """
     k = state.m.shape[1]
     models = model_weight.sum()
@@ -177,7 +199,8 @@ def settle_frame(state: State, model_weight: Array, item_weight: Array) -> State
     shift = jnp.linalg.solve(
         models * jnp.eye(k) + second / state.sigma2, model_weight @ state.m - crossed / state.sigma2
     )
-    return transform(state, shift, _whitening(state, shift, model_weight, item_weight))
+    of_tau = item_weight * discrimination_weight(state, priors)
+    return transform(state, shift, _whitening(state, shift, model_weight, of_tau))
 
 
 @partial(jax.jit, static_argnames="priors")
