@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_t
 
 from benchmirt import identification as ident
-from benchmirt import inference, matrix
+from benchmirt import inference, matrix, tiles
 from benchmirt.inference import em
 from benchmirt.model import MultivariateT
 from benchmirt.priors import Priors
@@ -81,6 +81,23 @@ def test_the_fit_is_at_the_top_of_its_bound_in_the_spread_of_discriminations():
     ]
     # in units of the curvature, which is about one per item
     assert np.abs(slopes).max() < 0.01 * len(second)
+
+
+@pytest.mark.parametrize("given", [{}, HEAVY, "groups"])
+def test_items_that_fill_the_last_tile_up_have_no_say(given):
+    """The same items in tiles that they fill and in tiles that they do not."""
+    rng = np.random.default_rng(5)
+    p = 1 / (1 + np.exp(-rng.normal(size=(40, 2)) @ rng.normal(size=(2, 4003))))
+    y = (rng.random(p.shape) < p).astype(np.int8)
+    options = {"group": np.arange(4003) % 5} if given == "groups" else {"priors": Priors(**given)}
+    assert 4003 % tiles.width_of(40, 4003)
+    batches = []
+    for cells in (tiles.CELLS, y.size):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tiles, "CELLS", cells)
+            batches.append(em.fit_many(matrix.from_arrays(y), 2, sweeps=10, **options))
+    np.testing.assert_allclose(batches[0].theta, batches[1].theta, atol=1e-3)
+    np.testing.assert_allclose(batches[0].elbo, batches[1].elbo, rtol=1e-5)
 
 
 @pytest.mark.slow

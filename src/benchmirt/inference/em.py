@@ -356,6 +356,12 @@ def _bounded(step: Array, longest: float, axis: int) -> Array:
     return step * (longest / jnp.maximum(length, longest))
 
 
+def _proper(precision: Array, size: int) -> Array:
+    """Give the items that fill the last tile up, which come with precisions of 0, others: no result of theirs may be NaN."""
+    identity = jnp.array([[1.0] if p == q else [0.0] for p, q in _pairs(size)])
+    return jnp.where(precision[0] > 0, precision, identity)
+
+
 class _PerItem(NamedTuple):
     """What a pass needs of each item, the items along the last axis; see :class:`_Facts`."""
 
@@ -429,7 +435,8 @@ def _update(state: State, tiled: Tiled, facts: _Facts, share: Array, priors: Pri
         old = items.gaussians
         effects = _effects(shared.testlets, items.testlet)
         evidence, weight = tile.cells(_evidence, shared.models, _item_moments(old), items.limits, effects)
-        covariance = _inverse((shared.models.second * shared.model_weight) @ weight + prior.precision, k + 1)
+        precision = (shared.models.second * shared.model_weight) @ weight + _proper(prior.precision, k + 1)
+        covariance = _inverse(precision, k + 1)
         linear = (shared.models.mean * shared.model_weight) @ evidence + prior.linear
         best = [sum(covariance[place[p, q]] * linear[q] for q in range(k + 1)) for p in range(k + 1)]
         mean = old.mean + _bounded(share * (jnp.stack(best) - old.mean), LONGEST_ITEM_STEP, 0)
