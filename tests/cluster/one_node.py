@@ -12,6 +12,7 @@ from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel")
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
+GENERIC = CONFIGURATION.with_name("gres.conf")
 MARK = "# one node, for benchmirt's tests"
 SECONDS = 30
 
@@ -31,6 +32,7 @@ def _settings(folder: Path, cores: int, megabytes: int) -> str:
     host = socket.gethostname()
     return f"""{MARK}
 ClusterName=test
+GresTypes=gpu
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
@@ -40,7 +42,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 ReturnToService=2
-MinJobAge=300
+MinJobAge=7200
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 StateSaveLocation={folder}/state
@@ -49,13 +51,15 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={megabytes} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={megabytes} Gres=gpu:1 State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=12:00:00 State=UP
 """
 
 
 class OneNode:
     """Daemons of munge and Slurm: started in the constructor, ended by :meth:`stop`.
+
+    The node says that it has a GPU, so that jobs can ask for it; there is none behind it.
 
     Parameters
     ----------
@@ -77,6 +81,7 @@ class OneNode:
             )
         CONFIGURATION.parent.mkdir(exist_ok=True)
         CONFIGURATION.write_text(_settings(folder, os.cpu_count() or 1, 8000), encoding="utf-8")
+        GENERIC.write_text(f"{MARK}\nName=gpu File=/dev/null\n", encoding="utf-8")
         for daemon in ("slurmctld", "slurmd"):
             subprocess.run([f"/usr/sbin/{daemon}"], check=True)
         until = time.monotonic() + SECONDS
@@ -91,6 +96,15 @@ class OneNode:
         done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
+    def jobs(self, folder: Path) -> list[dict[str, str]]:
+        """Return what Slurm knows of the jobs of a working directory, those that have ended too."""
+        done = subprocess.run(["scontrol", "-o", "show", "jobs"], capture_output=True, text=True, check=True)
+        every = [
+            dict(word.split("=", 1) for word in line.split() if "=" in word)
+            for line in done.stdout.splitlines()
+        ]
+        return [job for job in every if job.get("WorkDir") == str(folder)]
+
     def stop(self) -> None:
         """End all jobs and daemons, and take the configuration away."""
         subprocess.run(["scancel", "--user", "root"], check=False)
@@ -100,4 +114,5 @@ class OneNode:
         for path in pids:
             if path.is_file():
                 os.kill(int(path.read_text()), signal.SIGTERM)
-        CONFIGURATION.unlink(missing_ok=True)
+        for path in (CONFIGURATION, GENERIC):
+            path.unlink(missing_ok=True)

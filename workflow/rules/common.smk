@@ -158,13 +158,23 @@ def chain_threads(wildcards):
     return chains if cores is None or cores >= 2 * chains else 1
 
 
+def cells_of(path):
+    """Cells of the larger matrix of the study whose results hold a file; 0 before there is one.
+
+    Of the larger one, since jobs that go to a cluster as one array all get what the first of them asks for.
+    """
+    for home in Path(path).parents:
+        if found := list(home.glob("matrix/*/summary.json")):
+            return max(size["models"] * size["items"] for size in map(read_json, found))
+    return 0
+
+
 def memory(base, per_cell=0):
     """Megabytes that a job asks for: a base, plus bytes per cell of its matrix; twice as much at each new attempt."""
 
     def needed(wildcards, input, attempt):
-        summary = Path(input[0]).with_name("summary.json") if input else Path()
-        size = read_json(summary) if summary.is_file() else {"models": 0, "items": 0}
-        return int((base + per_cell * size["models"] * size["items"] / 1e6) * 2 ** (attempt - 1))
+        cells = cells_of(input[0]) if per_cell and input else 0
+        return int((base + per_cell * cells / 1e6) * 2 ** (attempt - 1))
 
     return needed
 
