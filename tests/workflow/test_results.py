@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from tiny import Finished
+
+from benchmirt.files import read_json
 
 
 def results(finished: Finished) -> Path:
@@ -105,3 +108,22 @@ def test_more_jobs_and_threads_give_the_same_bytes(finished: Finished, tmp_path:
         if (again / "results" / name).read_bytes() != (results(finished) / name).read_bytes()
     ]
     assert different == []
+
+
+def test_jobs_ask_for_memory_by_the_larger_matrix(finished: Finished, tmp_path: Path) -> None:
+    """As much as thousands of models would take, whatever stands first among a job's inputs."""
+    shutil.copytree(finished.folder, tmp_path / "tiny")
+    path = tmp_path / "tiny" / "results" / "matrix" / "honest" / "summary.json"
+    path.write_text(json.dumps({**read_json(path), "models": 4500, "items": 21600}))
+    forced = ("fit_first", "consensus", "claim", "claims_table")
+    run = finished.workflow.dry(tmp_path / "tiny", "--forcerun", *forced)
+    asked: dict[str, set[int]] = {rule: set() for rule in forced}
+    for rule, megabytes in re.findall(r"^rule (\w+):$.*?mem_mb=(\d+)", run.text, re.MULTILINE | re.DOTALL):
+        asked.setdefault(rule, set()).add(int(megabytes))
+    cells = 4500 * 21600 / 1e6
+    assert {rule: asked[rule] for rule in forced} == {
+        "fit_first": {int(1500 + 200 * cells)},
+        "consensus": {int(1000 + 50 * cells)},
+        "claim": {int(1500 + 100 * cells)},
+        "claims_table": {500},
+    }

@@ -1,12 +1,13 @@
-"""Every variant of the twin at scale `test`, from raw files to verdicts: what is planted comes out, and nothing else does."""
+"""Variants of whole studies, from their files to verdicts: what is planted comes out, and nothing else does."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-from tiny import Workflow, write_config
+from tiny import Workflow, write_config, write_study
 
 from benchmirt.simulate import compare
 
@@ -17,6 +18,7 @@ COMPARED = "results/truth/twin/comparison/simulated_verdicts.csv"
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_verdicts_are_those_of_the_planted_truth(workflow: Workflow, tmp_path: Path, variant: str) -> None:
+    """The twin at scale `test`."""
     # two starts and no sampling: neither takes part in a corrected verdict
     write_config(
         tmp_path,
@@ -37,3 +39,47 @@ def test_verdicts_are_those_of_the_planted_truth(workflow: Workflow, tmp_path: P
     assert set(found.index) == set(wanted.index)
     assert not found["false_claim"].any(), found[found["false_claim"]]
     assert found["agrees"].all(), found.loc[~found["agrees"], ["expected", "found"]]
+
+
+SIGMA = 1.2
+
+
+def write_testlets(path: Path, models: int, size: int, testlets: int) -> None:
+    """Write simulated responses to testlets, whose questions share an effect on each model besides an ability."""
+    random = np.random.default_rng(4)
+    testlet = np.arange(size * testlets) // size
+    eta = random.normal(size=(models, 1)) * 1.2 + random.normal(size=size * testlets)
+    eta += SIGMA * random.normal(size=(models, testlets))[:, testlet]
+    right = random.random(eta.shape) < 1 / (1 + np.exp(-eta))
+    table = pd.DataFrame(right.T.astype(int), columns=[f"org{n % 12}/model-{n}@v1" for n in range(models)])
+    table.insert(0, "question_id", [f"t{item}" for item in range(len(testlet))])
+    table.to_csv(path / "passages.csv", index=False)
+    names = [f"passage-{one}" for one in testlet]
+    items = pd.DataFrame({"question_id": table["question_id"], "benchmark": "passages", "testlet": names})
+    items.to_csv(path / "passages_items.csv", index=False)
+
+
+@pytest.mark.slow
+def test_a_study_with_effects_of_testlets_runs_to_its_report(workflow: Workflow, tmp_path: Path) -> None:
+    """What the questions of a passage share comes out; the headline, which knows nothing of it, is told the difference."""
+    config = write_study(tmp_path)
+    write_testlets(tmp_path, models=36, size=6, testlets=20)
+    passages = {
+        "name": "passages",
+        "kind": "table",
+        "responses": "passages.csv",
+        "items": "passages_items.csv",
+    }
+    fits = {**config["fits"], "testlets": True, "em": {"sweeps": 300}, "nuts": {"run": False}}
+    write_config(tmp_path, {**config, "sources": [*config["sources"], passages], "fits": fits})
+    run = workflow.call(tmp_path)
+    assert run.code == 0, run.text[-4000:]
+    home = tmp_path / "results"
+    table = pd.read_csv(home / "dimensions" / "checks.csv").set_index("fit")
+    assert table.loc["testlets", "testlet_sigma"].to_numpy() == pytest.approx(SIGMA, abs=0.25)
+    assert table.drop(index="testlets")["testlet_sigma"].isna().all()
+    assert (table.loc["testlets", "ability_sd_ratio"] < 1).all(), "who counts no dependence is too sure"
+    fits_table = pd.read_csv(home / "fits.csv").set_index("fit")
+    assert fits_table.index[fits_table["testlets"]].tolist() == ["testlets"]
+    page = (home / "report" / "index.html").read_text(encoding="utf-8")
+    assert "The fit with testlets adds an effect" in page

@@ -6,7 +6,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tiny import CONFIG, Finished, Workflow, write_config, write_study
+from tiny import CONFIG, MODELS, Finished, Workflow, write_config, write_study
+
+from benchmirt.files import read_json
 
 
 def test_the_default_study_is_the_simulated_one(workflow: Workflow, tmp_path: Path) -> None:
@@ -59,21 +61,23 @@ def test_results_can_be_asked_for_by_path(workflow: Workflow, tmp_path: Path) ->
 
 
 def test_another_workflow_can_import_this_one(workflow: Workflow, tmp_path: Path) -> None:
-    """As a module, twice, with two studies and two places for the results."""
+    """As a module, twice, with two studies, two places for the results, and one for the logs."""
     config = write_study(tmp_path)
+    other = dict(config, fits=dict(config["fits"], seeds=3), models={"exclude": MODELS[:4]})
     (tmp_path / "Snakefile").write_text(
         f"""
 module one:
     snakefile: "{workflow.home}/Snakefile"
     config: {config!r}
     pathvars:
-        results="one"
+        results="one",
+        logs="notes/one"
 
 use rule * from one as one_*
 
 module two:
     snakefile: "{workflow.home}/Snakefile"
-    config: {dict(config, fits=dict(config["fits"], seeds=3))!r}
+    config: {other!r}
     pathvars:
         results="two"
 
@@ -84,13 +88,30 @@ rule all:
     input:
         "one/report/index.html",
         "two/report/index.html"
+
+rule matrices:
+    input:
+        "one/matrix/honest/summary.json",
+        "two/matrix/honest/summary.json"
 """
     )
-    run = Workflow(tmp_path).call(tmp_path, "-n")
-    assert run.code == 0, run.text[-3000:]
+    theirs = Workflow(tmp_path, library=workflow.home)
+    run = theirs.dry(tmp_path)
     assert {"one/fits/corrected/seed1.nc", "two/fits/corrected/seed2.nc"} <= run.outputs
     assert "one/fits/corrected/seed2.nc" not in run.outputs
     assert not [output for output in run.outputs if output.startswith("results/")]
+    ran = theirs.call(tmp_path, "matrices")
+    assert ran.code == 0, ran.text[-3000:]
+    assert {"one_collect", "one_matrix", "two_collect", "two_matrix"} <= ran.rules
+    sizes = {
+        home: read_json(tmp_path / home / "matrix" / "honest" / "summary.json")["models_kept"]
+        for home in ("one", "two")
+    }
+    assert sizes == {"one": len(MODELS), "two": len(MODELS) - 4}
+    assert (tmp_path / "notes" / "one" / "matrix" / "honest.log").is_file()
+    assert (tmp_path / "two" / "logs" / "matrix" / "honest.log").is_file()
+    assert not (tmp_path / "one" / "logs").exists()
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.slow

@@ -67,10 +67,11 @@ class Run:
 
 
 class Workflow:
-    """A copy of the workflow and of its library in a folder of its own."""
+    """A workflow in a folder of its own, and the folder of the copy whose library it uses: its own unless told."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, library: Path | None = None) -> None:
         self.home = home
+        self.library = library or home
 
     def call(self, directory: Path, *arguments: str) -> Run:
         """Call Snakemake in a working directory, with the copy's library."""
@@ -79,7 +80,7 @@ class Workflow:
                 *(sys.executable, "-m", "snakemake", "--snakefile", str(self.home / "Snakefile")),
                 *("--directory", str(directory), "--cores", "2", "--nocolor", *arguments),
             ],
-            env={**os.environ, "PYTHONPATH": str(self.home / "src")},
+            env={**os.environ, "PYTHONPATH": str(self.library / "src")},
             capture_output=True,
             text=True,
             check=False,
