@@ -23,12 +23,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 __all__ = [
     "Interval",
     "bca",
     "cell_folds",
+    "clopper_pearson",
     "cluster_interval",
     "clusters",
     "combine_se",
@@ -408,6 +409,14 @@ def prediction_p(observed: float, null: ArrayLike) -> float:
     se = float(values.std(ddof=1)) * np.sqrt(1 + 1 / values.size)
     distance = observed - float(values.mean())
     return float(t.sf(distance / se, values.size - 1)) if se > 0 else float(distance <= 0)
+
+
+def clopper_pearson(count: float, total: float, level: float = LEVEL) -> tuple[float, float]:
+    """Exact interval of a share (Clopper and Pearson 1934, *Biometrika* 26, 404-413); the counts need not be whole."""
+    below, above = _tails(level)
+    low = 0.0 if count <= 0 else float(betaincinv(count, total - count + 1.0, below))
+    high = 1.0 if count >= total else float(betaincinv(count + 1.0, total - count, above))
+    return low, high
 
 
 def jackknife(statistic: Callable[[Floats], Any], lineage: ArrayLike) -> Floats:

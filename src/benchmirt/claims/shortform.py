@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
 
 from benchmirt.claims.inputs import Ability, Results, Unavailable
 from benchmirt.claims.intervals import LEVEL, degrees_of_freedom, student_factor
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part
 from benchmirt.claims.verdict import Bounds, number
+from benchmirt.resampling import clopper_pearson
 
 __all__ = ["METHODS", "binomial", "evaluate", "surely_and_possibly"]
 
@@ -77,10 +77,7 @@ def binomial(larger: int, pairs: int, benchmarks: int, variance: float, level: f
     """
     shrunk = (larger + 1) / (pairs + 2)
     worth = benchmarks / (1.0 + benchmarks * variance / (shrunk * (1.0 - shrunk)))
-    count, tail = worth * larger / pairs, (1.0 - level) / 2
-    low = 0.0 if larger == 0 else float(betaincinv(count, worth - count + 1.0, tail))
-    high = 1.0 if larger == pairs else float(betaincinv(count + 1.0, worth - count, 1.0 - tail))
-    return low, high
+    return clopper_pearson(worth * (larger / pairs), worth, level)
 
 
 def _table(results: Results, name: str) -> pd.DataFrame:
