@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,47 @@ def test_too_few_testlets_give_no_interval() -> None:
 def test_a_tenth_is_that_of_the_study() -> None:
     sets = pair.tails(np.random.default_rng(0).permutation(29_574).astype(float))
     assert [int(sets[end].sum()) for end in ("high", "low")] == [2958, 2958]
+
+
+@pytest.mark.parametrize(("items", "count"), [(29_574, 100), (4_525, 22), (1_000, 5), (3, 3)])
+def test_bins_hold_200_items_and_are_at_most_those_of_the_study(items: int, count: int) -> None:
+    values = np.random.default_rng(0).normal(size=items)
+    parts = pair.bins(values)
+    assert len(parts) == count
+    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(items))
+    edges = [(values[part].min(), values[part].max()) for part in parts]
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(edges))
+
+
+def test_a_curve_is_the_paired_difference_of_each_bin() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=1000)
+    answers = rng.integers(-1, 2, size=(2, 1000)).astype(np.int8)
+    points = pair.curve(answers, values, np.arange(1000))
+    for point, part in zip(points, pair.bins(values), strict=True):
+        both = part[(answers[:, part] >= 0).all(axis=0)]
+        expected = stats.ttest_rel(answers[1, both], answers[0, both])
+        ends = expected.confidence_interval(0.95)
+        assert point["items"] == both.size
+        assert point["discrimination"] == np.median(values[part])
+        assert point["difference"] == pytest.approx(
+            (answers[1, both].astype(float) - answers[0, both]).mean()
+        )
+        assert (point["low"], point["high"]) == pytest.approx((ends.low, ends.high))
+    unpaired = pair.curve(answers, values)
+    first = pair.bins(values)[0]
+    base, changed = (side[first][side[first] >= 0].mean() for side in answers)
+    assert unpaired[0]["difference"] == pytest.approx(changed - base)
+    assert np.isnan([unpaired[0]["low"], unpaired[0]["high"]]).all()
+
+
+def test_a_bin_that_no_model_answered_and_too_few_testlets_say_nothing() -> None:
+    values = np.arange(1000.0)
+    answers = np.ones((2, 1000), dtype=np.int8)
+    answers[1, :200] = -1
+    points = pair.curve(answers, values, np.arange(1000) // 250)
+    assert [point["items"] for point in points] == [200] * 4
+    assert all(np.isnan(point["low"]) for point in points)
 
 
 # -- items chosen without the pair --------------------------------------------------------------------------
@@ -228,6 +270,16 @@ def test_a_planted_difference_on_safety_alone_is_found(tmp_path: Path) -> None:
         ("reasoning", "high"),
         ("reasoning", "low"),
     ]
+    ends = {
+        ability: [
+            row
+            for row in safety["curve"]["rows"]
+            if (row["ability"], row["version"]) == (ability, "corrected")
+        ]
+        for ability in ("safety", "reasoning")
+    }
+    assert ends["safety"][-1]["low"] < -0.56 < ends["safety"][-1]["high"]
+    assert ends["safety"][-1]["difference"] < ends["reasoning"][-1]["difference"] - 0.3
     by_hand = differences.holm([row["p"] for row in rows])
     assert [row["p_holm"] for row in rows] == pytest.approx(list(by_hand))
 
@@ -277,7 +329,8 @@ def test_the_record_and_its_table_hold_every_test(tmp_path: Path) -> None:
     found = judge.evaluate("P1", _planted(tmp_path / "r"), study_of([_entry()]))
     record.write(found, tmp_path / "P1.json", tmp_path / "P1.csv")
     table = pd.read_csv(tmp_path / "P1.csv")
-    assert table["row"].value_counts().to_dict() == {"test": 4, "part": 2}
+    bins = len(found["corrected"]["parts"][0]["curve"]["rows"])
+    assert table["row"].value_counts().to_dict() == {"test": 4, "part": 2, "bin": bins}
     tests = table[table["row"] == "test"]
     assert tests[["p_mcnemar", "p_holm", "published_p", "published_d"]].notna().all(axis=None)
     assert set(tests["base"]) == {BASE}

@@ -82,6 +82,37 @@ def test_pairs_are_drawn_whole(pairs: int, abilities: tuple[str, ...]) -> None:
         check_layout(figure)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "abilities"), [(1, ("safety",)), (3, ("safety", "reasoning")), (6, ("a" * 60, "b"))]
+)
+def test_curves_of_pairs_stand_above_their_tests(pairs: int, abilities: tuple[str, ...]) -> None:
+    tests = _tests(pairs, abilities)
+    bins = [
+        {
+            **{key: row[key] for key in ("base", "changed", "ability")},
+            "version": version,
+            "discrimination": 0.3 * n - 1,
+            "items": 200,
+            "difference": row["difference"] * n / 20,
+            "low": row["difference"] * n / 20 - 0.1 if version == "corrected" and n else None,
+            "high": row["difference"] * n / 20 + 0.1 if version == "corrected" and n else None,
+        }
+        for row in tests
+        if row["end"] == "high"
+        for version in ("corrected", "as published")
+        for n in range(20)
+    ]
+    table = {"row": "test", "caption": "", "columns": [], "rows": tests}
+    figure = claim.pair(_record("pair", table, curve={"row": "bin", "rows": bins}))
+    above, under = figure.subfigs[0].subfigs
+    assert len(above.axes) == len(abilities)
+    assert len(under.axes) == min(pairs, evidence.MOST_PAIRS)
+    drawn = above.axes[0].get_lines()[-1]
+    assert list(drawn.get_xdata()) == pytest.approx([0.3 * n - 1 for n in range(20)])
+    with style.look():
+        check_layout(figure)
+
+
 def _mixes(benchmarks: int, abilities: int = 2) -> list[dict[str, Any]]:
     names = [f"benchmark_{n}_with_a_name" for n in range(benchmarks)]
     told = [("only", "reasoning alone"), ("random", "random items, as many as of reasoning")]

@@ -9,31 +9,34 @@ testlets resampled (:mod:`benchmirt.claims.differences`), and p values are Holm'
 The estimate is the difference of the shares passed, changed model less base. A part that says that the models differ (its
 region lies on one side of 0) needs an interval inside its region and Holm's p below .05; one that says that they do not
 needs an interval inside its margin. The interval is about other items like these: the two models are what the claim speaks of,
-and three pairs say little about other models.
+and three pairs say little about other models. A curve shows the difference over all items, in bins of equal size by their
+discrimination.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from benchmirt.claims import differences
-from benchmirt.claims.differences import Paired, Unpaired
+from benchmirt.claims.differences import MIN_TESTLETS, Paired, Unpaired
 from benchmirt.claims.inputs import Ability, Results, Unavailable, order_of
 from benchmirt.claims.intervals import LEVEL
 from benchmirt.claims.record import PartResult
 from benchmirt.claims.spec import Claim, Part, pairs_of
 from benchmirt.claims.verdict import INCONCLUSIVE, MIN_ITEMS, REPRODUCED, Region, judge, number
-from benchmirt.resampling import item_units
+from benchmirt.resampling import item_units, mean_and_se
 
-__all__ = ["METHODS", "SHARE", "evaluate", "tails"]
+__all__ = ["METHODS", "SHARE", "bins", "curve", "evaluate", "tails"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Key = tuple[str, str, str | int, str]
+Tests = dict[str, tuple[Mask, Paired]]
 
 METHODS = {
     "as_published": "items chosen by a fit that holds both models, unpaired t test",
@@ -42,6 +45,11 @@ METHODS = {
 }
 SHARE = 0.1
 SIGNIFICANT = 0.05
+MOST_BINS = 100
+"""Bins of the published curves."""
+LEAST_BIN = 200
+"""Items of a bin, where there are enough for `FEWEST_BINS`."""
+FEWEST_BINS = 5
 
 
 def tails(values: Floats, share: float = SHARE) -> dict[str, Mask]:
@@ -56,6 +64,70 @@ def tails(values: Floats, share: float = SHARE) -> dict[str, Mask]:
     """
     low, high = np.quantile(values, [share, 1 - share])
     return {"high": values >= high, "low": values <= low}
+
+
+def bins(values: Floats) -> list[NDArray[np.int64]]:
+    """Return the items of bins of equal size by a value, the lowest bin first.
+
+    Parameters
+    ----------
+    values
+        Shape (items,), finite.
+
+    Returns
+    -------
+    At most as many bins as the published curves have, and so many that each holds 200 items, but at least five.
+    """
+    count = min(MOST_BINS, max(FEWEST_BINS, values.size // LEAST_BIN))
+    return [part for part in np.array_split(np.argsort(values, kind="stable"), count) if part.size]
+
+
+def curve(
+    answers: NDArray[np.int8], values: Floats, units: NDArray[np.intp] | None = None
+) -> list[dict[str, float]]:
+    """Return how two models differ from bin to bin of the items' discriminations.
+
+    Parameters
+    ----------
+    answers
+        Of base and changed model, shape (2, items): 1, 0 or -1.
+    values
+        Discriminations, shape (items,).
+    units
+        Testlet of each item, shape (items,): bins are compared on the items that both answered, with a 95 % interval by Student's
+        t over testlets. None: as two samples, as published, without one.
+
+    Returns
+    -------
+    One entry per bin that can be compared: discrimination (its median), items, difference, low and high (NaN where there is no
+    interval).
+    """
+    made = []
+    for part in bins(values):
+        base, changed = (side[part] for side in answers)
+        both = (base >= 0) & (changed >= 0)
+        if not both.any():
+            continue
+        low = high = float("nan")
+        if units is None:
+            difference = float(changed[changed >= 0].mean() - base[base >= 0].mean())
+        else:
+            own = np.unique(units[part][both], return_inverse=True)[1]
+            difference, se = mean_and_se(changed[both].astype(np.float64) - base[both], own)
+            testlets = int(own.max()) + 1
+            if testlets >= MIN_TESTLETS:
+                half = float(stdtrit(testlets - 1, (1 + LEVEL) / 2)) * se
+                low, high = difference - half, difference + half
+        made.append(
+            {
+                "discrimination": float(np.median(values[part])),
+                "items": int(both.sum()),
+                "difference": difference,
+                "low": low,
+                "high": high,
+            }
+        )
+    return made
 
 
 def _answers(results: Results, policy: str, pair: tuple[str, str]) -> NDArray[np.int8]:
@@ -73,69 +145,110 @@ def _answers(results: Results, policy: str, pair: tuple[str, str]) -> NDArray[np
     return results.responses(policy)[:, [names.index(name) for name in pair]].T
 
 
-def _chosen(results: Results, policy: str, items: Any, values: Floats) -> dict[str, Mask]:
-    """Return the sets of a fit, over all items of the matrix."""
-    table = results.items(policy)
-    at = order_of(items, table.loc[table["kept"].astype(bool), "question_id"])
-    place = np.flatnonzero(table["kept"].to_numpy(dtype=bool))
-    sets = {}
-    for end, own in tails(values[at]).items():
-        sets[end] = np.zeros(len(table), dtype=bool)
-        sets[end][place[own]] = True
-    return sets
+@dataclass(frozen=True)
+class _Ranked:
+    """The usable items of a matrix with what a fit says of their discriminations.
+
+    Attributes
+    ----------
+    place
+        Where the items stand in the matrix, shape (kept,).
+    values
+        Their discriminations, shape (kept,).
+    size
+        Number of all items of the matrix.
+    """
+
+    place: NDArray[np.int64]
+    values: Floats
+    size: int
+
+    @classmethod
+    def of(cls, results: Results, policy: str, items: Any, values: Floats) -> _Ranked:
+        """Bring a fit's values, in the order of its items, to those of a matrix."""
+        table = results.items(policy)
+        kept = table["kept"].to_numpy(dtype=bool)
+        at = order_of(items, table.loc[kept, "question_id"])
+        return cls(np.flatnonzero(kept), values[at], len(table))
+
+    def sets(self) -> dict[str, Mask]:
+        """Return the tenths at both ends, over all items of the matrix."""
+        found = {}
+        for end, own in tails(self.values).items():
+            found[end] = np.zeros(self.size, dtype=bool)
+            found[end][self.place[own]] = True
+        return found
 
 
-def _corrected(results: Results, pair: tuple[str, str], ability: Ability) -> dict[str, tuple[Mask, Paired]]:
-    """Compare a pair on the sets of an ability, chosen without it.
+def _ranked_without(results: Results, pair: tuple[str, str], ability: Ability) -> _Ranked:
+    """Return the items with their discriminations by a calibration without a pair.
 
     Raises
     ------
     Unavailable
-        If one of the models is not there, there is no calibration without them, or they share too few items.
+        If there is no such calibration.
     """
-    answers = _answers(results, "honest", pair)
     refits = results.without_pairs
     if pair not in refits.pairs:
         raise Unavailable(f"there is no calibration without {pair[0]} and {pair[1]}")
     at = list(refits.pairs).index(pair)
     if not refits.usable[at]:
         raise Unavailable(f"the calibration without {pair[0]} and {pair[1]} did not converge")
+    return _Ranked.of(results, "honest", refits.items, ability.sign * refits.a[at, :, ability.index])
+
+
+def _ranked_as_published(results: Results, wanted: str | int) -> _Ranked:
+    """Return the items with their discriminations by the published fit.
+
+    Raises
+    ------
+    Unavailable
+        If the fit or the ability is not there.
+    """
+    fit = results.consensus("published")
+    if fit.failed is not None:
+        raise Unavailable(fit.failed)
+    ability = results.published_ability(wanted)
+    return _Ranked.of(results, "published", fit.items, ability.sign * fit.a_display[:, ability.index])
+
+
+def _units(results: Results) -> NDArray[np.intp]:
+    """Return the testlet of each item, shape (J,)."""
     table = results.items()
     testlet = table["testlet"].astype(object).where(table["testlet"].notna(), None).to_numpy()
-    units = item_units(testlet, len(table))
-    found = {}
-    for end, own in _chosen(
-        results, "honest", refits.items, ability.sign * refits.a[at, :, ability.index]
-    ).items():
+    return item_units(testlet, len(table))
+
+
+def _paired(results: Results, answers: NDArray[np.int8], ranked: _Ranked, purpose: str) -> Tests:
+    """Compare a pair on the sets of an ability, chosen without it.
+
+    Raises
+    ------
+    Unavailable
+        If they share too few items.
+    """
+    units, found = _units(results), {}
+    for end, own in ranked.sets().items():
         both = own & (answers >= 0).all(axis=0)
         if both.sum() < MIN_ITEMS:
             raise Unavailable(
                 f"both models answered only {int(both.sum())} of the items, {MIN_ITEMS} are needed"
             )
-        purpose = f"pair/{pair[0]}/{pair[1]}/{ability.index}/{end}"
-        found[end] = (
-            both,
-            differences.paired(answers[0, both], answers[1, both], units[both], purpose=purpose),
-        )
+        test = differences.paired(answers[0, both], answers[1, both], units[both], purpose=f"{purpose}/{end}")
+        found[end] = (both, test)
     return found
 
 
-def _published(results: Results, pair: tuple[str, str], wanted: str | int) -> dict[str, Unpaired]:
+def _unpaired(answers: NDArray[np.int8], ranked: _Ranked) -> dict[str, Unpaired]:
     """Compare a pair as the study did.
 
     Raises
     ------
     Unavailable
-        If one of the models, the fit or the ability is not there.
+        If a model answered too few items.
     """
-    answers = _answers(results, "published", pair)
-    fit = results.consensus("published")
-    if fit.failed is not None:
-        raise Unavailable(fit.failed)
-    ability = results.published_ability(wanted)
     found = {}
-    sets = _chosen(results, "published", fit.items, ability.sign * fit.a_display[:, ability.index])
-    for end, own in sets.items():
+    for end, own in ranked.sets().items():
         if ((answers[:, own] >= 0).sum(axis=1) < MIN_ITEMS).any():
             raise Unavailable(f"a model answered fewer than {MIN_ITEMS} of the items")
         found[end] = differences.unpaired(answers[0, own], answers[1, own])
@@ -151,6 +264,7 @@ class _Family:
         self.why: dict[tuple[str, str, str | int], Unavailable] = {}
         self.published_why: dict[tuple[str, str, str | int], str] = {}
         self.abilities: dict[str | int, Ability] = {}
+        self.curves: list[dict[str, Any]] = []
         self.wanted = list(dict.fromkeys(part.ability for part in claim.parts if part.ability is not None))
         for pair in pairs_of([claim]):
             for wanted in self.wanted:
@@ -160,18 +274,31 @@ class _Family:
         self.p = dict(zip(keys, (float(one) for one in adjusted), strict=True))
 
     def _test(self, results: Results, pair: tuple[str, str], wanted: str | int) -> None:
+        group = (*pair, wanted)
         try:
-            for end, unpaired in _published(results, pair, wanted).items():
-                self.published[(*pair, wanted, end)] = unpaired
+            answers = _answers(results, "published", pair)
+            ranked = _ranked_as_published(results, wanted)
+            for end, unpaired in _unpaired(answers, ranked).items():
+                self.published[(*group, end)] = unpaired
+            self._draw(group, "as published", curve(answers[:, ranked.place], ranked.values))
         except Unavailable as reason:
-            self.published_why[(*pair, wanted)] = str(reason)
+            self.published_why[group] = str(reason)
         try:
-            _answers(results, "honest", pair)
-            self.abilities[wanted] = results.ability(wanted)
-            for end, test in _corrected(results, pair, self.abilities[wanted]).items():
-                self.tests[(*pair, wanted, end)] = test
+            answers = _answers(results, "honest", pair)
+            self.abilities[wanted] = ability = results.ability(wanted)
+            ranked = _ranked_without(results, pair, ability)
+            purpose = f"pair/{pair[0]}/{pair[1]}/{ability.index}"
+            for end, test in _paired(results, answers, ranked, purpose).items():
+                self.tests[(*group, end)] = test
+            units = _units(results)[ranked.place]
+            self._draw(group, "corrected", curve(answers[:, ranked.place], ranked.values, units))
         except Unavailable as reason:
-            self.why[(*pair, wanted)] = reason
+            self.why[group] = reason
+
+    def _draw(self, group: tuple[str, str, str | int], version: str, points: list[dict[str, float]]) -> None:
+        base, changed, wanted = group
+        common = {"base": base, "changed": changed, "ability": str(wanted), "version": version}
+        self.curves += [{**common, **point} for point in points]
 
     def table(self) -> dict[str, Any]:
         """Return every test of both versions, as the page and the CSV file show them."""
@@ -271,4 +398,5 @@ def evaluate(claim: Claim, results: Results) -> list[PartResult]:
     """Judge the parts of a claim on pairs of models."""
     family = _Family(claim, results)
     parts = [_part(part, family, results) for part in claim.parts]
-    return [replace(parts[0], extra={**parts[0].extra, "table": family.table()}), *parts[1:]]
+    more = {"table": family.table(), "curve": {"row": "bin", "rows": family.curves}}
+    return [replace(parts[0], extra={**parts[0].extra, **more}), *parts[1:]]

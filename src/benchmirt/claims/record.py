@@ -218,9 +218,9 @@ def flat(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     for part in record["corrected"]["parts"]:
         yield _row(record, part, "part")
-        table = part.get("table") or {"rows": ()}
-        for row in table["rows"]:
-            yield {"claim": record["claim"], "row": table["row"], **row}
+        for table in filter(None, (part.get("table"), part.get("curve"))):
+            for row in table["rows"]:
+                yield {"claim": record["claim"], "row": table["row"], **row}
         for cell in part.get("cells", ()):
             yield _row(
                 record,

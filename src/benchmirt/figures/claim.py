@@ -556,21 +556,30 @@ def shortform(
 # ------------------------------------------------------------------ pairs, mixes and labels
 
 
-def _rows(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rows of the kind's own table."""
-    return [row for part in _parts(record) for row in (part.get("table") or {}).get("rows") or []]
+def _rows(record: Mapping[str, Any], table: str = "table") -> list[Mapping[str, Any]]:
+    """Return the rows of one of the kind's own tables."""
+    return [row for part in _parts(record) for row in (part.get(table) or {}).get("rows") or []]
 
 
 @styled
 def pair(record: Mapping[str, Any]) -> Figure:
-    """Difference of each pair of models on each set of items, in both versions, above the claim's intervals."""
+    """Difference of each pair of models over all items and on each set of items, in both versions, above the intervals."""
     if sentence := nothing(record):
         return message(sentence)
-    rows = _rows(record)
+    rows, bins = _rows(record), _rows(record, "curve")
     if not rows:
         return verdicts.parts(record)
     height = evidence.height_of_pairs(rows)
-    return _stack(record, WIDE, height, lambda figure: evidence.pairs(figure, rows))
+    if not bins:
+        return _stack(record, WIDE, height, lambda figure: evidence.pairs(figure, rows))
+
+    def paint(figure: FigureBase) -> None:
+        heights = (evidence.CURVES_HEIGHT, height)
+        above, under = np.ravel(np.asarray(figure.subfigures(2, 1, height_ratios=heights), dtype=object))
+        evidence.curves(above, bins)
+        evidence.pairs(under, rows)
+
+    return _stack(record, WIDE, evidence.CURVES_HEIGHT + height, paint)
 
 
 @styled

@@ -11,9 +11,9 @@ from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 
 from benchmirt.figures import words
-from benchmirt.figures.style import BLUE, GREY, INK, VERMILLION, printable
+from benchmirt.figures.style import BLUE, GREY, INK, PALETTE, VERMILLION, printable
 
-__all__ = ["height_of_mixes", "height_of_pairs", "labels", "mixes", "pairs"]
+__all__ = ["CURVES_HEIGHT", "curves", "height_of_mixes", "height_of_pairs", "labels", "mixes", "pairs"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -102,6 +102,66 @@ def _pair(axes: Axes, row: Mapping[str, Any], place: int) -> None:
             markeredgewidth=0.8,
             zorder=3,
         )
+
+
+CURVES_HEIGHT = 1.75
+"""Height in inches that :func:`curves` needs."""
+_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
+
+
+def curves(figure: FigureBase, rows: Rows) -> None:
+    """Draw the difference of each pair over the items' discriminations, a panel per ability, the published way thin beside it.
+
+    Parameters
+    ----------
+    figure
+        Where to draw.
+    rows
+        Bins: base, changed, ability, version (corrected, as published), discrimination, difference, and low and high or None.
+    """
+    found = list(dict.fromkeys((str(row["base"]), str(row["changed"])) for row in rows))[:MOST_PAIRS]
+    abilities = list(dict.fromkeys(str(row["ability"]) for row in rows))
+    panels = np.atleast_1d(figure.subplots(1, len(abilities), sharey=True))
+    for axes, ability in zip(panels, abilities, strict=True):
+        axes.axhline(0, color="#BBBBBB", linewidth=0.7, zorder=0)
+        for place, pair in enumerate(found):
+            own = [r for r in rows if r["ability"] == ability and (str(r["base"]), str(r["changed"])) == pair]
+            _curve(axes, own, PALETTE[place % len(PALETTE)], _DASHES[place % len(_DASHES)])
+        axes.set_xlabel(
+            f"discrimination of {printable(words.shorten(ability, 24))}, median of a bin", fontsize=6.6
+        )
+        axes.tick_params(labelsize=6.3)
+        axes.yaxis.set_major_formatter(lambda value, _: words.number(value, 1))
+        axes.xaxis.set_major_formatter(lambda value, _: words.number(value, 1))
+    panels[0].set_ylabel("difference of the\nshares passed", fontsize=6.6)
+    names = words.model_names([changed for _, changed in found], 40)
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=PALETTE[place % len(PALETTE)],
+            linestyle=_DASHES[place % len(_DASHES)],
+            linewidth=1.3,
+            label=printable(name),
+        )
+        for place, name in enumerate(names)
+    ]
+    if any(row["version"] != "corrected" for row in rows):
+        handles.append(Line2D([], [], color=GREY, linewidth=0.6, label="thin: as published"))
+    figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=6.2)
+
+
+def _curve(axes: Axes, rows: Rows, colour: str, dashes: Any) -> None:
+    for version, width in (("as published", 0.6), ("corrected", 1.3)):
+        own = sorted((r for r in rows if r["version"] == version), key=lambda r: float(r["discrimination"]))
+        x, y = ([float(r[key]) for r in own] for key in ("discrimination", "difference"))
+        axes.plot(x, y, color=colour, linestyle=dashes, linewidth=width, zorder=2 + width)
+        sure = [r for r in own if words.is_number(r.get("low")) and words.is_number(r.get("high"))]
+        if sure:
+            low, high = ([float(r[key]) for r in sure] for key in ("low", "high"))
+            axes.fill_between(
+                [float(r["discrimination"]) for r in sure], low, high, color=colour, alpha=0.14, linewidth=0
+            )
 
 
 # ------------------------------------------------------------------ mixes of benchmarks
