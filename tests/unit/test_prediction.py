@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -264,6 +265,26 @@ def test_the_published_priors_make_one_dimension_look_bad() -> None:
     assert matched - vague > 0.05
     assert two > matched
     assert two - vague > 1.5 * (two - matched)
+
+
+def test_the_published_fit_of_a_category_sees_nothing_of_the_others() -> None:
+    data, _ = planted(2)
+    category = np.where(np.arange(len(data.items)) % 3 == 0, "one", "other")
+    data = replace(data, item_table=data.item_table.assign(category=category))
+    fold = splits.cells(data, 5, 0).folds[0]
+    options = {"steps": 20, "seed": 0, "most_dims": 2}
+    name = methods.PUBLISHED_BY_CATEGORY
+    made = methods.predict(name, data, fold, options)
+    assert np.isfinite(made).all()
+    own = category == "one"
+    other = data.responses.copy()
+    other[:, ~own] = 1 - np.abs(other[:, ~own])
+    again = methods.predict(name, replace(data, responses=other), fold, options)
+    np.testing.assert_array_equal(made[:, own], again[:, own])
+    assert not np.allclose(made[:, ~own], again[:, ~own])
+    whole = methods.predict(methods.published(1), data, fold, options)
+    assert not np.allclose(made[:, own], whole[:, own])
+    assert methods.label(name) == "1-D as published per category"
 
 
 @pytest.mark.slow

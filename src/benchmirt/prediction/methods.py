@@ -23,7 +23,7 @@ from benchmirt.prediction.splits import Fold
 if TYPE_CHECKING:
     from benchmirt.matrix import ResponseData
 
-__all__ = ["LABELS", "by_benchmark", "label", "mirt", "predict", "published"]
+__all__ = ["LABELS", "PUBLISHED_BY_CATEGORY", "by_benchmark", "label", "mirt", "predict", "published"]
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +38,9 @@ LABELS: dict[str, str] = {
 }
 """Methods in words; those with a number of dimensions are named by :func:`label`."""
 
+PUBLISHED_BY_CATEGORY = "published_1_category"
+"""The study's own fit of one dimension to each category by itself."""
+
 
 def label(method: str) -> str:
     """Name a method in words: ``mirt_2`` is 2-D MIRT."""
@@ -46,7 +49,8 @@ def label(method: str) -> str:
     family, dims, *priors = method.split("_")
     if family == "mirt":
         return f"{dims}-D MIRT" + (", priors by benchmark" if priors else "")
-    return f"{dims}-D as published" + (", matched priors" if priors else "")
+    more = {"matched": ", matched priors", "category": " per category"}
+    return f"{dims}-D as published" + "".join(more[one] for one in priors)
 
 
 def mirt(dims: int) -> str:
@@ -139,6 +143,18 @@ def _published(
     ).predict()
 
 
+def _published_by_category(data: ResponseData, fold: Fold, options: Mapping[str, Any]) -> Floats:
+    category = _codes(data, "category")
+    made = np.full(data.responses.shape, np.nan)
+    for code in np.unique(category):
+        own = (
+            category == code
+        )  # the others are hidden and not left out, so that all categories share one compilation
+        part = replace(fold, shown=fold.shown & own)
+        made[:, own] = _published(data, part, options, dims=1, matched=False)[:, own]
+    return made
+
+
 _Predict = Callable[["ResponseData", Fold, Mapping[str, Any]], Floats]
 
 
@@ -178,6 +194,8 @@ def _method(name: str) -> _Method:
     family, dims, *priors = name.split("_")
     if family == "mirt":
         return _Method(partial(_mirt, dims=int(dims), grouped=bool(priors)))
+    if priors == ["category"]:
+        return _Method(_published_by_category)
     return _Method(partial(_published, dims=int(dims), matched=bool(priors)))
 
 

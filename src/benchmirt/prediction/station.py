@@ -192,6 +192,7 @@ def run(
     of_study = (*methods.chosen((), categories=categories, extended=False), "rasch")
     if most:
         of_study += (*map(methods.published, all_dims), methods.published(1, matched=True))
+        of_study += (methods.PUBLISHED_BY_CATEGORY,) if categories > 1 else ()
     options = {"sweeps": sweeps, "tolerance": tolerance}
     of_steps = {"steps": published_steps, "seed": seed, "most_dims": max(most, 1)}
     key = fingerprint(
