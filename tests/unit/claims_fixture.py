@@ -115,6 +115,7 @@ class World:
     risen: float = 0.03
     gained: float = 0.25
     missing: float = 0.0
+    reliability: float = 0.99
     seed: int = 3
     edits: Mapping[str, Any] = field(default_factory=dict)
 
@@ -383,6 +384,7 @@ def plant(folder: Path, world: World | None = None, responses: np.ndarray | None
                 {
                     "theta": (("benchmark", "model", "ability"), left_out),
                     "congruence": (("benchmark", "ability"), np.full((len(units), 2), 0.97)),
+                    "reliability": (("benchmark", "ability"), np.full((len(units), 2), world.reliability)),
                 },
                 coords={
                     "benchmark": units,

@@ -250,6 +250,7 @@ def plant(
         theta=np.repeat((theta @ stored)[None], 2 if alone else len(units), 0),
         a=np.zeros((0, 0, 0), dtype=np.float32),
         congruence=np.ones((2 if alone else len(units), theta.shape[1])),
+        reliability=np.ones((2 if alone else len(units), theta.shape[1])),
         converged=np.ones(len(units), dtype=bool),
         models=tuple(model_names),
         items=tuple(fitted),

@@ -829,6 +829,7 @@ def write_results(
             "theta": (("benchmark", "model", "ability"), left),
             "r": (("benchmark", "ability"), r),
             "congruence": (("benchmark", "ability"), np.full_like(r, 0.98)),
+            "reliability": (("benchmark", "ability"), np.full_like(r, 0.97)),
         },
         coords={"benchmark": names, "model": model_names, "ability": np.arange(1, dims + 1)},
     ).to_netcdf(dimensions / "leave_one_out.nc", engine="h5netcdf")

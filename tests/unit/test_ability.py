@@ -555,7 +555,7 @@ def test_abilities_are_shown_turned_so_that_more_is_better() -> None:
     ]
     left_out = LeaveOneOut(
         "benchmark", ("x", "y"), np.stack([found.ability_theta] * 2), np.zeros((2, 120, 2), np.float32),
-        np.ones((2, 2)), np.ones(2, bool), data.models, data.items, data.hash,
+        np.ones((2, 2)), np.ones((2, 2)), np.ones(2, bool), data.models, data.items, data.hash,
     )  # fmt: skip
 
     class FakeStudy:

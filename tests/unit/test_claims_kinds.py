@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,33 @@ def test_intervals_of_r_cover_over_unequal_lineages(rho: float, shape: str) -> N
         hits += low < rho < high
     # 95 % aimed at; three standard errors at 600 rounds are 2.7 points
     assert 0.92 <= hits / rounds <= 0.985
+
+
+@pytest.mark.parametrize("reliability", [0.7, 0.9])
+def test_intervals_of_r_hold_the_correlation_with_the_true_ability(reliability: float) -> None:
+    rng = np.random.default_rng(5)
+    rho, lineage, rounds, plain, hits = 0.8, np.repeat(np.arange(SIZES.size), SIZES), 600, 0, 0
+    for _ in range(rounds):
+        (theta,), y = _models(rng, lineage, [rho], "normal")
+        # as posterior means are: as far from the truth as what is left of its variance
+        seen = reliability * theta + np.sqrt(reliability * (1 - reliability)) * rng.normal(size=lineage.size)
+        one = _estimate(seen, y, lineage)
+        low, high = correlation._interval_of_r(one, lineage)
+        plain += low < rho < high
+        ceiling = one.value / np.sqrt(reliability)
+        known = replace(one, ceiling=ceiling, reliability=reliability)
+        low, high = correlation._interval_of_r(known, lineage)
+        assert low < one.value < high
+        hits += low < rho < high
+    assert hits / rounds >= 0.92
+    assert plain / rounds < 0.9 or reliability > 0.8
+
+
+def test_an_ability_of_which_nothing_is_known_gives_no_interval(tmp_path: Path) -> None:
+    plant(tmp_path, World(reliability=float("nan")))
+    record = claims.evaluate("C9", tmp_path, study_of())
+    assert record["corrected"]["verdict"] == "cannot test"
+    assert record["corrected"]["why"] == "nothing is known of the abilities without bbq"
 
 
 @pytest.mark.parametrize("rho", [(0.6, 0.0), (0.6, 0.3), (-0.7, 0.2), (0.5, 0.5)])

@@ -89,6 +89,18 @@ def test_left_out_abilities_stay_close_to_the_full_ones(solution, left_out):
             assert r > 0.9
 
 
+def test_reliability_is_the_squared_correlation_with_the_truth(planted, left_out):
+    """Of the estimates with what is best foretold from the true abilities; half of it where an ability has as much noise."""
+    basis = np.column_stack([np.ones(len(planted.theta)), planted.theta])
+    for unit, expected in zip(left_out.units, left_out.reliability, strict=True):
+        theta = left_out.without(unit)
+        fitted = basis @ np.linalg.lstsq(basis, theta, rcond=None)[0]
+        assert fitted.var(0) / theta.var(0) == pytest.approx(expected, abs=0.04)
+    drawn = np.random.default_rng(0).normal(size=(1000, 2))
+    even = families._reliability(drawn, np.tile(np.diag(drawn.var(0)), (1000, 1, 1)))
+    assert even == pytest.approx([0.5, 0.5])
+
+
 def test_refits_leave_out_whole_lineages_and_stay_in_the_frame(data, solution, resampled):
     assert resampled.converged.all()
     for weights in resampled.weights:
@@ -114,6 +126,7 @@ def test_families_survive_the_disk(tmp_path, left_out, resampled):
     families.write_bootstrap(resampled, tmp_path / "bootstrap.nc")
     loaded = families.read_leave_one_out(tmp_path / "leave_one_out.nc")
     np.testing.assert_array_equal(loaded.theta, left_out.theta)
+    np.testing.assert_array_equal(loaded.reliability, left_out.reliability)
     assert loaded.units == left_out.units
     again = families.read_bootstrap(tmp_path / "bootstrap.nc")
     np.testing.assert_array_equal(again.a, resampled.a)
@@ -287,6 +300,7 @@ def test_ability_intervals_hold_the_mix_of_benchmarks(data, solution):
             units[:count],
             np.stack(refits[:count]),
             np.zeros((count, 1, 2), np.float32),
+            np.ones((count, 2)),
             np.ones((count, 2)),
             np.ones(count, bool),
             solution.models,

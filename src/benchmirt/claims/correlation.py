@@ -5,7 +5,9 @@ models that ran it. Models are not independent draws, so intervals come from lea
 Student's t on the scale of Fisher's z, with the jackknife's standard error and as many degrees of freedom as the
 lineages' sizes are worth, less one. With a few dozen unequal lineages this covers at its level (a test holds it to
 that), where bootstrap intervals over lineages do not (percentile and bias-corrected accelerated 87-92 %,
-studentised 90-93 %). The calibration's own error, from refits on resampled lineages, is added. As published: plain
+studentised 90-93 %). The calibration's own error, from refits on resampled lineages, is added. Estimated abilities correlate
+less than true ones would, by the root of their reliability; the interval reaches from the correlation as it is to what it would
+be without that. As published: plain
 r with the full-data ability of the published fit, which contains the benchmark itself.
 
 ``|r| - |r'|`` is judged through the sum and the difference of the two correlations, since the absolute value
@@ -166,6 +168,13 @@ class _Abilities:
         axes = self.results.bootstrap.T[:, :, ability.index]
         return ability.sign * np.einsum("rnk,rk->rn", self.refits, axes)
 
+    def reliability(self, ability: Ability) -> float:
+        """Return the reliability of the abilities without the benchmark, 0 to 1."""
+        found = float(self.results.leave_one_out.reliability[self.at, ability.index])
+        if not 0 < found <= 1:
+            raise Unavailable(f"nothing is known of the abilities without {self.name}")
+        return found
+
     def _same(self, ability: Ability) -> None:
         phi = float(self.results.leave_one_out.congruence[self.at, ability.index])
         if not phi >= SAME_ABILITY:
@@ -192,15 +201,27 @@ class _Estimate:
         From each refit, shape (R,); None if no fit is involved.
     scale
         By how much deviations of refits are to be stretched.
+    ceiling
+        On the data, were the abilities known exactly: a correlation over the root of their reliability (Spearman 1904). None:
+        the value.
+    reliability
+        The least that any of the abilities has.
     """
 
     value: float
     left_out: Floats
     calibration: Floats | None
     scale: float = 1.0
+    ceiling: float | None = None
+    reliability: float = 1.0
+
+    @property
+    def known(self) -> float:
+        """The statistic were the abilities known exactly."""
+        return self.value if self.ceiling is None else self.ceiling
 
     def map(self, how: Callable[[Any], Any]) -> _Estimate:
-        """Return a function of the statistic."""
+        """Return a function of the statistic as it is, with abilities that are not known exactly."""
         calibration = None if self.calibration is None else how(self.calibration)
         return _Estimate(float(how(self.value)), how(self.left_out), calibration, self.scale)
 
@@ -221,10 +242,21 @@ class _Estimate:
         return self.scale * float(spread.std(ddof=1))
 
     def interval(self, lineage: NDArray[np.int64]) -> Bounds:
-        """Return Student's interval with both errors; `lineage` has the codes of the models, shape (n,)."""
-        factor = student_factor(lineage)
-        half = factor * combine_se(float(np.linalg.norm(self.deviations())), self.calibration_se())
-        return self.value - half, self.value + half
+        """Return Student's interval with both errors, about the value as it is and were the abilities known.
+
+        Parameters
+        ----------
+        lineage
+            Codes of the models, shape (n,).
+        """
+        error = combine_se(float(np.linalg.norm(self.deviations())), self.calibration_se())
+        half = student_factor(lineage) * error / float(np.sqrt(self.reliability))
+        return min(self.value, self.known) - half, max(self.value, self.known) + half
+
+    def stretched(self, low: float, high: float) -> Bounds:
+        """Return an interval of a correlation that reaches as far as it would were the abilities known, -1 to 1."""
+        root = float(np.sqrt(self.reliability))
+        return max(min(low, low / root), -1.0), min(max(high, high / root), 1.0)
 
 
 def _fisher(r: Any) -> Any:
@@ -234,17 +266,20 @@ def _fisher(r: Any) -> Any:
 def _interval_of_r(r: _Estimate, lineage: NDArray[np.int64]) -> Bounds:
     """Return the interval of a correlation, made on the scale of Fisher's z."""
     low, high = r.map(_fisher).interval(lineage)
-    return float(np.tanh(low)), float(np.tanh(high))
+    return r.stretched(float(np.tanh(low)), float(np.tanh(high)))
 
 
 def _r(sample: Sample, abilities: _Abilities, ability: Ability) -> _Estimate:
     theta = abilities.estimate(ability)
     ones = np.ones(len(theta))
+    value, reliability = float(correlations(theta, sample.score, ones)), abilities.reliability(ability)
     found = _Estimate(
-        float(correlations(theta, sample.score, ones)),
+        value,
         correlations(theta, sample.score, sample.left_out()),
         correlations(abilities.calibrations(ability), sample.score, ones),
         abilities.results.bootstrap.scale,
+        value / float(np.sqrt(reliability)),
+        reliability,
     )
     if not np.isfinite(found.value):
         raise Unavailable(f"the ability {ability.name} or the mean does not vary over these models")
@@ -259,6 +294,8 @@ def _combined(one: _Estimate, two: _Estimate, sign: float) -> _Estimate:
         one.left_out + sign * two.left_out,
         one.calibration + sign * two.calibration,
         one.scale,
+        one.known + sign * two.known,
+        min(one.reliability, two.reliability),
     )
 
 
@@ -452,9 +489,11 @@ def _simultaneous(cells: list[_Cell], purpose: str) -> tuple[list[Bounds], float
     largest = np.abs(drawn).max(axis=1) / np.sqrt(rng.chisquare(freedom, size=DRAWS) / freedom)
     factor = float(np.quantile(largest, LEVEL))
     bounds = []
-    for one, own in zip(found, se, strict=True):
+    for cell, one, own in zip(cells, found, se, strict=True):
         half = factor * combine_se(float(own), one.calibration_se())
-        bounds.append((float(np.tanh(one.value - half)), float(np.tanh(one.value + half))))
+        bounds.append(
+            cell.found.stretched(float(np.tanh(one.value - half)), float(np.tanh(one.value + half)))
+        )
     return bounds, factor
 
 

@@ -135,6 +135,8 @@ class LeaveOneOut:
         Abilities, shape (units, N, K), aligned to the consensus.
     congruence
         Of the other items' display discriminations with those of the consensus, shape (units, K).
+    reliability
+        Share of the abilities' variance over models that the estimates have, 0 to 1, shape (units, K).
     usable
         Whether the fit can be used, shape (units,).
     """
@@ -144,6 +146,7 @@ class LeaveOneOut:
     models: pd.Index
     theta: Floats
     congruence: Floats
+    reliability: Floats
     usable: Mask
 
 
@@ -434,6 +437,7 @@ class Results:
             models=_names(data, "model"),
             theta=_array(data, "theta", "benchmark", "model", "ability"),
             congruence=_array(data, "congruence", "benchmark", "ability"),
+            reliability=_array(data, "reliability", "benchmark", "ability"),
             usable=self._usable(data, "benchmark"),
         )
 

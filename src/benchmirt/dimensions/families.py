@@ -60,6 +60,9 @@ class LeaveOneOut:
         Discriminations in the consensus' canonical frame, those of the left-out items included, shape (U, items, dims).
     congruence
         Of the other items' display discriminations with those of the consensus, shape (U, abilities).
+    reliability
+        Share of the abilities' variance over models that the estimates have, 0 to 1, shape (U, abilities): the variance of the
+        posterior means over itself and the mean posterior variance. Its root is the correlation of estimate and ability.
     converged
         Shape (U,).
     models, items, data_hash
@@ -71,6 +74,7 @@ class LeaveOneOut:
     theta: Floats
     a: NDArray[np.float32]
     congruence: Floats
+    reliability: Floats
     converged: NDArray[np.bool_]
     models: tuple[str, ...]
     items: tuple[str, ...]
@@ -166,6 +170,7 @@ def leave_one_out(
             empty,
             consensus.a[None].astype(np.float32),
             np.zeros((1, consensus.dims)),
+            np.zeros((1, consensus.dims)),
             np.zeros(1, bool),
             data.models,
             data.items,
@@ -173,7 +178,7 @@ def leave_one_out(
         )
     kept = np.stack([labels != unit for unit in units])
     start = consensus.as_record()
-    theta, a, congruence, converged = [], [], [], []
+    theta, a, congruence, reliability, converged = [], [], [], [], []
     turn = np.linalg.inv(consensus.T).T
     for index in progress(range(len(units)), total=len(units), what=f"fits with one {kind} left out"):
         batch = em.fit_many(
@@ -188,6 +193,8 @@ def leave_one_out(
         )
         rotation = ident.align(batch.a[0], consensus.a, kept[index].astype(np.float64))
         theta.append(batch.theta[0] @ rotation @ consensus.T)
+        unsure = ident.rotate_theta_cov(batch.theta_cov[0], rotation @ consensus.T)
+        reliability.append(_reliability(theta[-1], unsure))
         a.append((batch.a[0] @ rotation).astype(np.float32))
         others = kept[index]
         congruence.append(ident.congruence(a[-1][others] @ turn, consensus.a[others] @ turn))
@@ -198,11 +205,18 @@ def leave_one_out(
         np.stack(theta),
         np.stack(a),
         np.stack(congruence),
+        np.stack(reliability),
         np.array(converged),
         data.models,
         data.items,
         data.hash,
     )
+
+
+def _reliability(theta: Floats, theta_cov: Floats) -> Floats:
+    """Return the reliability of abilities, shape (abilities,), from means (models, abilities) and their covariances."""
+    known, unknown = theta.var(axis=0), np.einsum("nkk->nk", theta_cov).mean(axis=0)
+    return np.asarray(known / (known + unknown))
 
 
 def bootstrap(
@@ -323,6 +337,7 @@ def write_leave_one_out(family: LeaveOneOut, path: str | Path) -> None:
             "theta": (("benchmark", "model", "ability"), family.theta),
             "a": (("benchmark", "item", "dimension"), family.a),
             "congruence": (("benchmark", "ability"), family.congruence),
+            "reliability": (("benchmark", "ability"), family.reliability),
             "converged": (("benchmark",), family.converged.astype(np.int8)),
         },
         {
@@ -345,6 +360,7 @@ def read_leave_one_out(path: str | Path) -> LeaveOneOut:
         theta=data["theta"].to_numpy(),
         a=data["a"].to_numpy(),
         congruence=data["congruence"].to_numpy(),
+        reliability=data["reliability"].to_numpy(),
         converged=data["converged"].to_numpy().astype(bool),
         models=_names(data, "model"),
         items=_names(data, "item"),

@@ -358,6 +358,4 @@ def run(seed: int, known: Known, folder: Path, *, replicates: int = 60) -> pd.Da
     data = _data(twin)
     _write(data, folder, replicates)
     rows = list(_judged(known, twin, Results(folder, _study())))
-    if known.name == PLANS[0]:
-        rows += _gains(data)
     return pd.DataFrame(rows).assign(twin=seed, plan=known.name).reindex(columns=list(COLUMNS))
