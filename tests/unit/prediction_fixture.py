@@ -66,7 +66,9 @@ def write_predictions(
             counts[0, m] = 40 * np.stack([np.broadcast_to(one, able.shape) for one in means], axis=-1)
             cells[split, name] = np.ones((len(benchmarks), 1000, 2), dtype=np.int64)
         apart = split == "lineages"
-        tallies[split] = Tally(split, tuple(chosen), tuple(models), tuple(benchmarks), lineage, counts, apart)
+        tallies[split] = Tally(
+            split, tuple(chosen), tuple(models), tuple(benchmarks), lineage, counts, apart, 1 / 3
+        )
     made = Prediction(tallies, cells, dict.fromkeys(plans, "planted"), {}, {}, {"honest": "planted"})
     home = folder / "prediction"
     home.mkdir(parents=True, exist_ok=True)

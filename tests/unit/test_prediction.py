@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmirt import matrix
 from benchmirt.inference import published
@@ -38,6 +39,7 @@ def planted(seed: int = 0, *, slopes: bool = False) -> tuple[matrix.ResponseData
 def test_cells_are_a_partition_and_never_both_seen_and_scored() -> None:
     data, _ = planted()
     split = splits.cells(data, 5, 0)
+    assert split.ratio == 0.25
     scored = np.stack([fold.scored for fold in split.folds])
     assert np.array_equal(scored.sum(axis=0), (data.responses >= 0).astype(int))
     for fold in split.folds:
@@ -93,7 +95,9 @@ def test_a_new_benchmark_is_all_unknown_and_dates_part_old_from_new() -> None:
         assert np.array_equal(fold.items, ~own)
         assert not fold.shown[:, own].any()
     data.model_table["released"] = [f"2024-{1 + k % 12:02d}" if k < 30 else None for k in range(MODELS)]
-    (fold,) = splits.newer_models(data, 0).folds
+    split = splits.newer_models(data, 0)
+    (fold,) = split.folds
+    assert split.ratio == fold.scored.any(axis=1).sum() / fold.models.sum()
     date = data.model_table["released"].fillna("").to_numpy()
     new = fold.scored.any(axis=1)
     assert max(date[fold.models]) < min(date[new])
@@ -220,7 +224,7 @@ def test_random_cells_follow_the_study_s_rule() -> None:
     right = np.concatenate([np.full((2, 1), 0.9), accuracy], axis=1)[:, :, None] + np.array([-0.05, 0.05])
     counts[..., 0, :, tally.FIELDS.index("right")] = right * cells
     names = ("model_mean", "item_mean", "mirt_1", "mirt_2", "mirt_3", "mirt_4")
-    made = tally.Tally("cells", names, ("m",), ("a", "b"), np.zeros(1, np.int64), counts, apart=False)
+    made = tally.Tally("cells", names, ("m",), ("a", "b"), np.zeros(1, np.int64), counts, False, 0.25)
     found = cellwise.chosen(made)
     assert [row["dims"] for row in found["macro_accuracy"]] == [0, 1, 2, 3, 4]
     assert [row["mean"] for row in found["macro_accuracy"]] == pytest.approx(accuracy.mean(axis=0))
@@ -239,13 +243,16 @@ def test_a_paired_interval_is_that_of_the_lineages() -> None:
     y[::5] = 1
     code = np.zeros(50, dtype=int)
     counts = np.stack([tally.count(np.full(y.shape, q), y, y >= 0, code, 1) for q in (0.7, 0.4)])[None]
-    both = tally.Tally("cells", ("a", "b"), tuple(map(str, range(20))), ("x",), lineage, counts, True)
+    both = tally.Tally("cells", ("a", "b"), tuple(map(str, range(20))), ("x",), lineage, counts, True, 0.0)
     found = measured(both, "accuracy")
     gain = found.gain("a", "b", "micro")
     values = (2.0 * y - 1.0).mean(axis=1).reshape(10, 2).mean(axis=1)
     assert gain.value == pytest.approx(values.mean())
-    reach = 2.262157 * values.std(ddof=1) / np.sqrt(10)
+    reach = stats.t.ppf(0.975, 9 / 2) * values.std(ddof=1) / np.sqrt(10)
     assert (gain.low, gain.high) == pytest.approx((values.mean() - reach, values.mean() + reach), rel=1e-4)
+    # one fold that holds out a third of what its fit has seen: four thirds of the variance
+    wider = measured(replace(both, ratio=1 / 3), "accuracy").gain("a", "b", "micro")
+    assert wider.high - wider.low == pytest.approx(np.sqrt(4 / 3) * (gain.high - gain.low))
     assert found.gain("b", "a", "micro").value == pytest.approx(-gain.value)
     assert measured(both, "brier").gain("a", "a", "micro").high == 0
 

@@ -89,16 +89,24 @@ class Split:
     apart
         Whether every model is scored in one fold only, so that the folds together are one comparison of all models;
         otherwise each fold compares them all.
+    ratio
+        How much is held out in a fold for what the fit has seen: models for models, items for items, cells for cells.
     """
 
     name: str
     says: str
     folds: tuple[Fold, ...]
+    ratio: float
     apart: bool = False
 
 
 def _names(data: ResponseData, column: str) -> NDArray[np.object_]:
     return data.item_table[column].to_numpy(dtype=object)
+
+
+def _ratio(folds: int) -> float:
+    """Return how much of folds of equal size is held out for what is not."""
+    return 1.0 / (folds - 1)
 
 
 def cells(data: ResponseData, folds: int, seed: int, used: int | None = None) -> Split:
@@ -123,6 +131,7 @@ def cells(data: ResponseData, folds: int, seed: int, used: int | None = None) ->
             Fold(everyone, everything, observed & (fold != f), observed & (fold == f))
             for f in range(min(folds, used or folds))
         ),
+        _ratio(folds),
     )
 
 
@@ -148,6 +157,7 @@ def items(data: ResponseData, folds: int, seed: int) -> Split:
             for f in range(folds)
             if (fold == f).any()
         ),
+        _ratio(folds),
     )
 
 
@@ -186,11 +196,14 @@ def lineages(data: ResponseData, folds: int, seed: int) -> Split:
         With fewer than 8 lineages.
     """
     _need_lineages(data)
-    fold = lineage_folds(data.lineage, folds, seed)
+    made = _newcomers(
+        data.responses >= 0, lineage_folds(data.lineage, folds, seed), _revealed_half(data, seed)
+    )
     return Split(
         "lineages",
         "models of lineages never seen, half of whose answers are known",
-        _newcomers(data.responses >= 0, fold, _revealed_half(data, seed)),
+        made,
+        _ratio(len(made)),
         apart=True,
     )
 
@@ -222,10 +235,12 @@ def few_answers(data: ResponseData, folds: int, seed: int, answers: int) -> Spli
         sizes = np.bincount(unit)
         before = drawn_before(sizes, generator(seed, f"few answers/{name}"))
         revealed[at] = ((before < answers) & (before + sizes <= at.size / 2))[unit]
+    made = _newcomers(data.responses >= 0, lineage_folds(data.lineage, folds, seed), revealed)
     return Split(
         "few_answers",
         f"models of lineages never seen, of whom about {answers} answers a benchmark are known",
-        _newcomers(data.responses >= 0, lineage_folds(data.lineage, folds, seed), revealed),
+        made,
+        _ratio(len(made)),
         apart=True,
     )
 
@@ -251,6 +266,7 @@ def benchmarks(data: ResponseData) -> Split:
             Fold(everyone, benchmark != name, observed & (benchmark != name), observed & (benchmark == name))
             for name in names
         ),
+        _ratio(len(names)),
     )
 
 
@@ -281,5 +297,6 @@ def newer_models(data: ResponseData, seed: int) -> Split:
         "newer_models",
         f"models released after {middle}, half of whose answers are known; items known from older models",
         (Fold(older, fold.items, fold.shown & dated[:, None], fold.scored),),
+        float(newer.sum() / older.sum()),
         apart=True,
     )

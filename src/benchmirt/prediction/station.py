@@ -122,7 +122,14 @@ def _tallied(
         of_classes = _unpacked(found[1], np.int64, (names.size, -1, 2))
         cells[split.name, method] = cells.get((split.name, method), 0) + of_classes
     tally = Tally(
-        split.name, tuple(chosen), data.models, tuple(map(str, names)), data.lineage, counts, split.apart
+        split.name,
+        tuple(chosen),
+        data.models,
+        tuple(map(str, names)),
+        data.lineage,
+        counts,
+        split.apart,
+        split.ratio,
     )
     return tally, cells
 
@@ -350,6 +357,7 @@ def _summary(result: Prediction) -> dict[str, Any]:
                 "says": result.says[name],
                 "folds": len(tally.counts),
                 "apart": tally.apart,
+                "ratio": tally.ratio,
                 "cells": int(tally.counts[:, 0, :, :, 0].sum()),
                 "methods": list(tally.methods),
             }
@@ -417,5 +425,12 @@ def read(summary: str | Path, by_model: str | Path, split: str) -> Tally:
     counts[places] = table[list(FIELDS)].to_numpy()
     lineage = table.drop_duplicates("model").set_index("model")["lineage"].loc[list(models)]
     return Tally(
-        split, chosen, models, benchmarks, lineage.to_numpy(dtype=np.int64), counts, bool(entry["apart"])
+        split,
+        chosen,
+        models,
+        benchmarks,
+        lineage.to_numpy(dtype=np.int64),
+        counts,
+        bool(entry["apart"]),
+        float(entry["ratio"]),
     )

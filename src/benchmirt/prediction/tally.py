@@ -60,8 +60,9 @@ class Tally:
         Codes of the models' lineages, shape (N,).
     counts
         Shape (folds, M, N, B, fields).
-    apart
-        Whether the folds compare different models (:class:`benchmirt.prediction.splits.Split`).
+    apart, ratio
+        Whether the folds compare different models, and how much each holds out for what its fit has seen
+        (:class:`benchmirt.prediction.splits.Split`).
     """
 
     split: str
@@ -71,6 +72,7 @@ class Tally:
     lineage: NDArray[np.int64]
     counts: Floats
     apart: bool
+    ratio: float
 
 
 def count(

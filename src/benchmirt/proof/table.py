@@ -45,7 +45,8 @@ def _with_truths(rows: pd.DataFrame) -> pd.DataFrame:
     filled = rows.assign(**ends)
     gain, pair = filled["statistic"].str.endswith("_gain"), filled["statistic"] == "difference"
     for which, column in ((gain, "estimate"), (pair, "truth")):
-        filled.loc[which, "truth"] = filled[which].groupby(_KEY)[column].transform("mean")
+        alike = filled[which].groupby([*_KEY, "questions"], dropna=False)
+        filled.loc[which, "truth"] = alike[column].transform("mean")
     filled = filled[filled["low"].notna() & filled["truth"].notna()]
     filled["above"] = filled["low"] > filled["truth"]
     filled["below"] = filled["high"] < filled["truth"]

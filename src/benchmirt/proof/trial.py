@@ -32,14 +32,17 @@ from benchmirt.simulate import population
 from benchmirt.simulate.design import resources
 from benchmirt.simulate.population import Models, Twin
 
-__all__ = ["COLUMNS", "MISSING", "MODELS", "PER_UNIT", "run"]
+__all__ = ["COLUMNS", "FORETOLD", "MISSING", "MODELS", "PER_UNIT", "foretell", "run"]
 
 MODELS, PER_UNIT, MISSING = 80, 24, 0.015
 SHIPPED = ("C4", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14", "C17", "C18")
 COLUMNS = (
-    *("twin", "plan", "claim", "part", "statistic", "ability"),
+    *("twin", "plan", "questions", "claim", "part", "statistic", "ability"),
     *("estimate", "low", "high", "truth", "region_low", "region_high", "verdict", "why"),
 )
+FORETOLD = "prediction"
+"""Name of the plan of twins that are predicted only."""
+QUESTION_SETS = 4
 _FOLDS = 4
 _PREDICTION: Mapping[str, Any] = {"sweeps": 60, "tolerance": 5e-3}
 _EM: Mapping[str, Any] = {"sweeps": 300, "tolerance": 1e-3}
@@ -300,9 +303,8 @@ def _tally(data: ResponseData, split: splits.Split, chosen: Sequence[str]) -> Ta
             for fold in split.folds
         ]
     )
-    return Tally(
-        split.name, tuple(chosen), data.models, tuple(map(str, names)), data.lineage, counts, split.apart
-    )
+    shared = (data.models, tuple(map(str, names)), data.lineage, counts)
+    return Tally(split.name, tuple(chosen), *shared, split.apart, split.ratio)
 
 
 def _gains(data: ResponseData) -> Iterator[dict[str, Any]]:
@@ -359,3 +361,34 @@ def run(seed: int, known: Known, folder: Path, *, replicates: int = 60) -> pd.Da
     _write(data, folder, replicates)
     rows = list(_judged(known, twin, Results(folder, _study())))
     return pd.DataFrame(rows).assign(twin=seed, plan=known.name).reindex(columns=list(COLUMNS))
+
+
+@cache
+def _questions(number: int) -> pd.DataFrame:
+    """Return one of a few sets of questions, on which some models drawn at random differ."""
+    rng = np.random.default_rng([number, len(PLANS)])
+    models = population.draw_models(rng, MODELS)
+    return population.twin(rng, models, population.as_plan(), PER_UNIT, MISSING).items
+
+
+def foretell(seed: int) -> pd.DataFrame:
+    """Make one twin that answers one of a few sets of questions, and measure how much better some methods foretell its answers.
+
+    Gains are about other models on the same questions, and their truth is an expectation over twins: hence the few sets.
+
+    Parameters
+    ----------
+    seed
+        Draws lineages, models and answers; says which questions.
+
+    Returns
+    -------
+    As :func:`run`.
+    """
+    rng = np.random.default_rng([seed, len(PLANS) + 1])
+    models, number = population.draw_models(rng, MODELS), seed % QUESTION_SETS
+    items = _questions(number)
+    probability = population.probabilities(models, items)
+    twin = Twin(models, items, probability, population.answers(rng, probability, MISSING))
+    found = pd.DataFrame(_gains(_data(twin)))
+    return found.assign(twin=seed, plan=FORETOLD, questions=number).reindex(columns=list(COLUMNS))
