@@ -1,7 +1,8 @@
 """Profile all benchmarks: what each measures, and which of its items are worth keeping.
 
 In:  the honest matrix, the corrected consensus with its refits and names, the fits without a benchmark, the calibration.
-Out: ``benchmarks.csv``, ``groups.csv`` and ``items.csv``: a row per benchmark, per group of its items, and per item.
+Out: ``benchmarks.csv``, ``groups.csv``, ``subsets.csv`` and ``items.csv``: a row per benchmark, per group of its items that was
+     found, per subset that is declared, and per item.
 """
 
 from pathlib import Path

@@ -265,7 +265,9 @@ def profile(made: Made) -> station.Profiles:
     """Make the profiles and write them where the pages look for them."""
     found = station.build(made.results, made.calibration, made.left_out, made.coverage)
     home = made.folder / "profiles"
-    station.write(found, home / "benchmarks.csv", home / "groups.csv", home / "items.csv")
+    station.write(
+        found, home / "benchmarks.csv", home / "groups.csv", home / "subsets.csv", home / "items.csv"
+    )
     return found
 
 

@@ -358,6 +358,34 @@ def test_groups_are_the_planted_subsets(found: station.Profiles) -> None:
     assert pd.isna(row_of(found, TINY.name)["groups"])
 
 
+def test_declared_subsets_have_the_planted_directions(made: Made, found: station.Profiles) -> None:
+    facts = made.results.items()
+    mine = found.subsets[(found.subsets["benchmark"] == HALVES.name)]
+    by_subset = mine[mine["column"] == "subcategory_one"].set_index("subset")
+    assert list(by_subset.index) == list(HALVES.subsets)
+    for name, planted in HALVES.subsets.items():
+        row = by_subset.loc[name]
+        own = (facts["benchmark"] == HALVES.name) & (facts["subcategory_one"] == name)
+        cells = made.outcomes[:, own.to_numpy()]
+        assert row["items"] == own.sum()
+        assert row["mean"] == pytest.approx((cells == 1).sum() / (cells >= 0).sum())
+        for k, along in enumerate(planted, start=1):
+            true = np.degrees(np.arccos(along / np.linalg.norm(planted)))
+            assert row[f"angle_{k}"] == pytest.approx(true, abs=12)
+            assert row[f"angle_{k}_low"] <= row[f"angle_{k}"] <= row[f"angle_{k}_high"]
+
+
+def test_a_single_subset_and_a_name_for_every_item_divide_nothing(
+    made: Made, found: station.Profiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = found.subsets[found.subsets["benchmark"] == GAPS.name]
+    assert "subcategory_one" not in set(mine["column"])
+    monkeypatch.setattr(station, "MOST_SUBSETS", 1)
+    assert profile(made).subsets.empty
+    monkeypatch.undo()
+    profile(made)
+
+
 def test_directions_are_those_of_the_claims(made: Made, found: station.Profiles) -> None:
     """The same estimate and nearly the same interval (other draws) as a claim about the benchmark would show."""
     results = made.results
@@ -437,8 +465,9 @@ def test_the_short_form_is_better_than_chance_and_no_better_than_all(
 
 def test_the_same_results_give_the_same_bytes(made: Made, found: station.Profiles, tmp_path: Path) -> None:
     again = station.build(made.results, made.calibration, made.left_out, made.coverage)
-    station.write(again, *(tmp_path / name for name in ("benchmarks.csv", "groups.csv", "items.csv")))
-    for name in ("benchmarks.csv", "groups.csv", "items.csv"):
+    tables = ("benchmarks.csv", "groups.csv", "subsets.csv", "items.csv")
+    station.write(again, *(tmp_path / name for name in tables))
+    for name in tables:
         assert (tmp_path / name).read_bytes() == (made.folder / "profiles" / name).read_bytes()
 
 

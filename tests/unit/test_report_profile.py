@@ -145,6 +145,11 @@ def test_tables_hold_the_numbers_of_the_files(made: tuple[Made, station.Profiles
     assert " ".join(short) in text
     _, text = page_of(made, HOSTILE)
     assert "They coincide with the declared subcategory" in text
+    declared = found.subsets[found.subsets["benchmark"] == HOSTILE]
+    assert len(declared) > 1
+    for entry in declared.to_dict("records"):
+        assert f"{entry['subset']} {entry['items']} " in text
+        assert f"{entry['angle_1']:.0f}°" in text
     groups = found.groups[found.groups["benchmark"] == HOSTILE]
     for entry in groups.to_dict("records"):
         assert f"{entry['group']} {entry['items']} {entry['certain']} {entry['angle_1']:.0f}°" in text

@@ -1,7 +1,8 @@
 """Profiles: what each benchmark measures, and which of its items are worth keeping.
 
 in    <results>/matrix/honest/, <results>/dimensions/, <results>/calibration/
-out   <results>/profiles/benchmarks.csv, groups.csv, items.csv: a row per benchmark, per group of its items, per item;
+out   <results>/profiles/benchmarks.csv, groups.csv, subsets.csv, items.csv: a row per benchmark, per group of its items that
+      was found, per subset that is declared, per item;
       <results>/report/benchmark/{benchmark}.html: a page per benchmark
 steps profiles         direction, own share, groups of items that point different ways, items that add little or run
                        backwards, ceiling, floor, missing outcomes and the best short form of every benchmark
@@ -25,6 +26,7 @@ rule profiles:
             category="Items",
         ),
         groups="<results>/profiles/groups.csv",
+        subsets="<results>/profiles/subsets.csv",
         item_table="<results>/profiles/items.csv",
     log:
         "<logs>/profiles.log",

@@ -51,16 +51,19 @@ CEILING, FLOOR = 0.95, 0.05
 SHORT_SHARE, LEAST_SHORT, MOST_SHORT = 0.1, 10, 100
 LEAST_ITEMS = 3
 """Fewer items have no interval of their direction."""
+MOST_SUBSETS = 30
+"""A column with more values says what single items are about, and not how a benchmark is divided."""
 MOST_MODELS = 500
 """The information of items is averaged over the abilities of so many models at most, evenly taken."""
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """Tables of all benchmarks: a row per benchmark, per group of its items, and per item."""
+    """Tables of all benchmarks: a row per benchmark, per group of its items, per declared subset, and per item."""
 
     benchmarks: pd.DataFrame
     groups: pd.DataFrame
+    subsets: pd.DataFrame
     items: pd.DataFrame
 
 
@@ -361,6 +364,41 @@ def _groups(
     return found, row, rows
 
 
+def _subsets(study: _Study, facts: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a row per declared subset of a benchmark's items: its size, mean, and angles to all abilities with intervals."""
+    rows: list[dict[str, Any]] = []
+    for column in DECLARED:
+        if column not in facts:
+            continue
+        values = facts[column].astype("string")
+        names = values.dropna().unique()
+        if not 1 < len(names) <= MOST_SUBSETS:
+            continue
+        for name in names:
+            own = facts[values.eq(name).fillna(False).to_numpy(dtype=bool)]
+            used = own.loc[own["kept"].astype(bool), "question_id"]
+            row: dict[str, Any] = {
+                "benchmark": str(own["benchmark"].iloc[0]),
+                "column": column,
+                "subset": str(name),
+                "items": len(own),
+                "kept": len(used),
+                "mean": _mean(own),
+            }
+            if len(used):
+                chosen = study.table["question_id"].isin(set(used)).to_numpy()
+                row |= _bounds(study, chosen, f"profiles/{row['benchmark']}/{column}/{name}")[0]
+            rows.append(row)
+    return rows
+
+
+def _mean(facts: pd.DataFrame) -> float | None:
+    """Return the mean of all outcomes of some items, None without any."""
+    observed = facts["observed"].to_numpy(dtype=np.float64)
+    mean = facts["mean"].to_numpy(dtype=np.float64, na_value=np.nan)
+    return float(np.nansum(observed * mean) / observed.sum()) if observed.sum() else None
+
+
 def _coverage(study: _Study, coverage: pd.DataFrame, name: str) -> dict[str, Any]:
     """Return how many outcomes of kept models there are and are missing, by reason, and models at the ends of the scale."""
     kept = set(study.results.models()["model"])
@@ -387,8 +425,6 @@ def _profile(
     facts = study.table[study.table["benchmark"].astype(str) == name]
     member = study.member == name
     dims = study.fit.dims
-    observed = facts["observed"].to_numpy(dtype=np.float64)
-    mean = facts["mean"].to_numpy(dtype=np.float64, na_value=np.nan)
     category = facts["category"].dropna().astype(str)
     extreme = _extreme(facts["mean"].astype("float64"))
     row: dict[str, Any] = {
@@ -396,7 +432,7 @@ def _profile(
         "category": category.mode().iloc[0] if len(category) else None,
         "items": len(facts),
         "kept": int(member.sum()),
-        "mean": float(np.nansum(observed * mean) / observed.sum()) if observed.sum() else None,
+        "mean": _mean(facts),
         "items_at_ceiling": int((extreme == "ceiling").sum()),
         "items_at_floor": int((extreme == "floor").sum()),
         **_coverage(study, coverage, name),
@@ -489,14 +525,25 @@ def build(
     group_rows = [row for _, rows, _ in found for row in rows]
     columns = ["benchmark", "group", "items", "certain", "spread"]
     groups = pd.DataFrame(group_rows, columns=None if group_rows else columns)
-    return Profiles(table, groups, every)
+    by_name = study.table.groupby(study.table["benchmark"].astype(str), sort=False)
+    subset_rows = [row for _, facts in by_name for row in _subsets(study, facts)]
+    columns = ["benchmark", "column", "subset", "items", "kept", "mean"]
+    subsets = pd.DataFrame(subset_rows, columns=None if subset_rows else columns)
+    return Profiles(table, groups, subsets, every)
 
 
-def write(profiles: Profiles, benchmarks: str | Path, groups: str | Path, item_table: str | Path) -> None:
-    """Write the three tables as CSV."""
+def write(
+    profiles: Profiles,
+    benchmarks: str | Path,
+    groups: str | Path,
+    subsets: str | Path,
+    item_table: str | Path,
+) -> None:
+    """Write the four tables as CSV."""
     for frame, path in (
         (profiles.benchmarks, benchmarks),
         (profiles.groups, groups),
+        (profiles.subsets, subsets),
         (profiles.items, item_table),
     ):
         write_csv(frame, path)

@@ -39,7 +39,7 @@ TABLES = (
     "missingness.csv",
 )
 """Files of a matrix that the data card is made from."""
-PROFILES = ("benchmarks.csv", "groups.csv", "items.csv")
+PROFILES = ("benchmarks.csv", "groups.csv", "subsets.csv", "items.csv")
 """Tables of ``<results>/profiles/``."""
 
 _LONGEST = 200  # letters of a file's name; file systems allow 255

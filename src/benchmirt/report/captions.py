@@ -112,9 +112,10 @@ _KINDS: dict[str, str] = {
         "random choices of as many questions. Below: the claim’s own numbers with the region in which the claim is true."
     ),
     "pair": (
-        "How many more of the questions the changed model passes than its original, on the tenth of the questions that "
-        "discriminates each ability most and least: chosen without the pair and paired (filled, 95 % intervals), and as "
-        "published (open). Below: the claim’s own numbers with the region in which the claim is true."
+        "How many more of the questions the changed model passes than its original. Above: from the questions that discriminate "
+        "an ability least to those that do so most, in equal bins (bands: 95 % intervals; thin: as published). Middle: on "
+        "the tenth that discriminates each ability most and least, chosen without the pair and paired (filled, 95 % intervals), "
+        "and as published (open). Below: the claim’s own numbers with the region in which the claim is true."
     ),
     "mix": (
         "Other mixes of benchmarks beside the whole: congruence of the discriminations (filled) and correlation of the "

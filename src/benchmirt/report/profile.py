@@ -59,7 +59,7 @@ class Profiled:
         Names and directions of the abilities.
     stability
         Content of ``stability.json``.
-    benchmarks, groups, items
+    benchmarks, groups, subsets, items
         Tables of the profiles.
     a
         Discriminations by the rows of `items`, NaN where not fitted, shape (J, K).
@@ -79,6 +79,7 @@ class Profiled:
     stability: Mapping[str, Any]
     benchmarks: pd.DataFrame
     groups: pd.DataFrame
+    subsets: pd.DataFrame
     items: pd.DataFrame
     a: Floats
     missingness: pd.DataFrame
@@ -117,6 +118,7 @@ def gather(
         stability=read_json(results / "dimensions" / "stability.json"),
         benchmarks=_table(home / "benchmarks.csv", ("benchmark", "items", "kept")),
         groups=_table(home / "groups.csv", ("benchmark", "group", "items")),
+        subsets=_table(home / "subsets.csv", ("benchmark", "column", "subset")),
         items=items,
         a=store.discriminations(fitted, naming.dims),
         missingness=store.read_csv(results / "matrix" / "honest" / "missingness.csv", ("benchmark",)),
@@ -281,20 +283,41 @@ def _abilities(row: Mapping[str, Any], naming: store.Abilities) -> list[list[str
     return rows
 
 
+def _angles(entry: Mapping[Any, Any], dims: int) -> list[str]:
+    """Return the angle to each ability and its interval, in words."""
+    angles = []
+    for k in range(1, dims + 1):
+        angles.append(words.quantity(entry.get(f"angle_{k}"), "degrees"))
+        angles.append(words.interval((entry.get(f"angle_{k}_low"), entry.get(f"angle_{k}_high")), "degrees"))
+    return angles
+
+
 def _group_rows(found: Profiled, name: str) -> list[list[str]]:
     mine = found.groups[found.groups["benchmark"] == name]
-    rows = []
-    for entry in mine.to_dict("records"):
-        angles = []
-        for k in range(1, found.naming.dims + 1):
-            angles.append(words.quantity(entry.get(f"angle_{k}"), "degrees"))
-            angles.append(
-                words.interval((entry.get(f"angle_{k}_low"), entry.get(f"angle_{k}_high")), "degrees")
-            )
-        rows.append(
-            [str(entry["group"]), words.count(entry["items"]), words.count(entry["certain"]), *angles]
-        )
-    return rows
+    return [
+        [
+            str(entry["group"]),
+            words.count(entry["items"]),
+            words.count(entry["certain"]),
+            *_angles(entry, found.naming.dims),
+        ]
+        for entry in mine.to_dict("records")
+    ]
+
+
+def _declared_rows(found: Profiled, name: str) -> list[list[str]]:
+    """Return a row per declared subset: what divides, which part, questions, mean, and angles with intervals."""
+    mine = found.subsets[found.subsets["benchmark"] == name]
+    return [
+        [
+            _COLUMNS.get(str(entry["column"]), str(entry["column"])),
+            str(entry["subset"]),
+            words.count(entry["items"]),
+            words.number(entry["mean"]),
+            *(_angles(entry, found.naming.dims) if found.naming.dims > 1 else ()),
+        ]
+        for entry in mine.to_dict("records")
+    ]
 
 
 def _subset_rows(mine: pd.DataFrame, groups: int) -> tuple[list[list[str]], int]:
@@ -439,6 +462,7 @@ def render(
         abilities=_abilities(row, found.naming),
         grouping=grouping(row),
         groups=_group_rows(found, name),
+        declared=_declared_rows(found, name),
         column=_COLUMNS.get(str(row.get("groups_column")), str(row.get("groups_column"))),
         subsets=subsets,
         more_subsets=more_subsets,
