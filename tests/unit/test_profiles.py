@@ -369,9 +369,10 @@ def test_declared_subsets_have_the_planted_directions(made: Made, found: station
         cells = made.outcomes[:, own.to_numpy()]
         assert row["items"] == own.sum()
         assert row["mean"] == pytest.approx((cells == 1).sum() / (cells >= 0).sum())
-        for k, along in enumerate(planted, start=1):
-            true = np.degrees(np.arccos(along / np.linalg.norm(planted)))
-            assert row[f"angle_{k}"] == pytest.approx(true, abs=12)
+        # the axes follow the items, so they need not be those that were planted
+        nearest = int(np.argmax(planted)) + 1
+        assert row[f"angle_{nearest}"] < 20 < 60 < row[f"angle_{3 - nearest}"]
+        for k in (1, 2):
             assert row[f"angle_{k}_low"] <= row[f"angle_{k}"] <= row[f"angle_{k}_high"]
 
 
