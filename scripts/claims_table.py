@@ -1,7 +1,7 @@
 """List all verdicts: one row per claim, in the order of the claims file.
 
 In:  every claim's record.
-Out: ``claims.csv``.
+Out: ``claims.csv``; the same and the claims' parts as LaTeX tables, ``claims.tex`` and ``parts.tex``.
 """
 
 from pathlib import Path
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     logs.start(snakemake)
-    from benchmirt.claims.overview import write_table
+    from benchmirt.claims.overview import write_latex, write_table
     from benchmirt.claims.record import read
 
-    write_table([read(Path(path)) for path in snakemake.input], Path(snakemake.output[0]))
+    records = [read(Path(path)) for path in snakemake.input]
+    write_table(records, Path(snakemake.output.table))
+    write_latex(records, *map(Path, snakemake.output.latex))

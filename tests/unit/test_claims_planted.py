@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from claims_fixture import STUDY, Subset, World, plant, study_of
 
 from benchmirt import claims, files
 from benchmirt.claims.gate import failings, missing_dimension
+from benchmirt.claims.verdict import number
 from benchmirt.errors import InputError
 from benchmirt.figures import words
 
@@ -822,6 +824,21 @@ def test_records_have_one_shape_and_their_tables_agree(planted: Path, tmp_path: 
     back = pd.read_csv(tmp_path / "claims.csv")
     assert back["corrected_verdict"].tolist() == table["corrected_verdict"].tolist()
     assert back["corrected_low"].to_numpy() == pytest.approx(table["corrected_low"].to_numpy(dtype=float))
+    claims.write_latex(records, tmp_path / "claims.tex", tmp_path / "parts.tex")
+    for name, count in (
+        ("claims", len(records)),
+        ("parts", sum(len(one["corrected"]["parts"]) for one in records)),
+    ):
+        text = (tmp_path / f"{name}.tex").read_text(encoding="utf-8")
+        body = text.split("\\endlastfoot")[1].split("\\end{longtable}")[0]
+        assert body.count("\\\\\n") == count
+        # what LaTeX would take for commands is escaped
+        assert not re.search(r"(?<!\\)[_%#$]", body)
+        assert text.count("{") == text.count("}")
+    assert "trustllm\\_jailbreaktrigger: along safety" in text
+    c9 = next(one for one in records if one["claim"] == "C9")["corrected"]
+    ends = " & ".join(["C9", "BBQ with reasoning more than with safety"])
+    assert f"{ends} & {number(c9['estimate'], 'r')} [{number(c9['interval'][0], 'r')}" in text
 
 
 def test_a_record_is_the_same_again(planted: Path, tmp_path: Path) -> None:

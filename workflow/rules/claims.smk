@@ -1,7 +1,8 @@
 """Claims: each statement of the claims file is judged from the tables.
 
 in    <results>/matrix/, <results>/dimensions/, as the kind of the claim needs
-out   <results>/claims/{claim}.json (the record), {claim}.csv (its parts); <results>/claims/claims.csv, a row per claim
+out   <results>/claims/{claim}.json (the record), {claim}.csv (its parts); <results>/claims/claims.csv, a row per claim, and
+      claims.tex and parts.tex, LaTeX tables
 steps claim         estimate, interval and verdict of one claim, as published and corrected
       claims_table  all records in the order of the claims file
       compare       verdicts and estimates of a simulated study beside its truth (only if asked for)
@@ -41,11 +42,12 @@ rule claims_table:
     input:
         expand("<results>/claims/{claim}.json", claim=CLAIMS),
     output:
-        report(
+        table=report(
             "<results>/claims/claims.csv",
             caption="../report/claims_table.rst",
             category="Verdicts",
         ),
+        latex=multiext("<results>/claims/", "claims.tex", "parts.tex"),
     log:
         "<logs>/claims_table.log",
     benchmark:

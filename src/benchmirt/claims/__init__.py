@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from benchmirt.claims.judge import evaluate
-    from benchmirt.claims.overview import table, write_table
+    from benchmirt.claims.overview import latex, table, write_latex, write_table
     from benchmirt.claims.record import read, write
     from benchmirt.claims.spec import KINDS, Claim, check, inputs_of, load, pairs_of, tables_of
 
 _HOMES = {
     "evaluate": "judge",
     "table": "overview",
+    "latex": "overview",
+    "write_latex": "overview",
     "write_table": "overview",
     "read": "record",
     "write": "record",
@@ -37,12 +39,14 @@ __all__ = [
     "check",
     "evaluate",
     "inputs_of",
+    "latex",
     "load",
     "pairs_of",
     "read",
     "table",
     "tables_of",
     "write",
+    "write_latex",
     "write_table",
 ]
 

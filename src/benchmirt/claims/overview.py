@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from benchmirt.files import write_csv
+from benchmirt.claims.verdict import number
+from benchmirt.files import write_csv, write_text
 
-__all__ = ["COLUMNS", "table", "write_table"]
+__all__ = ["COLUMNS", "latex", "table", "write_latex", "write_table"]
 
 COLUMNS = (
     "claim",
@@ -68,3 +69,73 @@ def table(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 def write_table(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Write ``claims.csv``."""
     write_csv(table(records), path)
+
+
+def _shown(entry: Mapping[str, Any], unit: str) -> str:
+    """Write an estimate with its interval: ``.85 [.70, .93]``."""
+    if entry["estimate"] is None:
+        return "--"
+    ending = " degrees" if unit == "degrees" else ""
+    low, high = entry["interval"] or (None, None)
+    span = "" if low is None or high is None else f" [{number(low, unit)}, {number(high, unit)}]"
+    return f"{number(entry['estimate'], unit)}{span}{ending}"
+
+
+def _longtable(frame: pd.DataFrame, widths: str, caption: str, label: str) -> str:
+    text: str = frame.to_latex(
+        index=False, escape=True, longtable=True, column_format=widths, caption=caption, label=label
+    )
+    return text
+
+
+def latex(records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return two LaTeX tables (packages booktabs and longtable): a row per claim, and a row per part of a claim."""
+    claims, parts, simulated = [], [], False
+    for record in records:
+        corrected = record["corrected"]
+        simulated |= bool(record["simulated"])
+        claims.append(
+            {
+                "Claim": record["claim"],
+                "Statement": record["statement"],
+                "Published": record["published"]["text"],
+                "As published": record["as_published"]["verdict"],
+                "Corrected": _shown(corrected, record["unit"]),
+                "Verdict": corrected["verdict"],
+            }
+        )
+        parts += [
+            {
+                "Claim": record["claim"],
+                "Part": part["name"],
+                "Corrected": _shown(part, part["unit"]),
+                "True where": part["region"]["text"] if part["region"] else "--",
+                "Verdict": part["verdict"],
+                "Models": part["models"],
+                "Lineages": part["lineages"],
+            }
+            for part in corrected["parts"]
+        ]
+    note = " Simulated data: nothing here was measured on any model." if simulated else ""
+    return (
+        _longtable(
+            pd.DataFrame(claims),
+            "lp{4.6cm}p{3.6cm}lp{2.6cm}l",
+            f"Every claim, as published and corrected, with 95\\% intervals.{note}",
+            "tab:claims",
+        ),
+        _longtable(
+            pd.DataFrame(parts),
+            "lp{4.6cm}p{3cm}p{3cm}lrr",
+            f"Every part of every claim, corrected, with 95\\% intervals.{note}",
+            "tab:parts",
+        ),
+    )
+
+
+def write_latex(
+    records: Iterable[Mapping[str, Any]], claims_path: str | Path, parts_path: str | Path
+) -> None:
+    """Write ``claims.tex`` and ``parts.tex``."""
+    for text, path in zip(latex(records), (claims_path, parts_path), strict=True):
+        write_text(text, path)
