@@ -227,3 +227,21 @@ def test_names_of_pages_are_told_apart() -> None:
     made = [report.benchmark_page(name) for name in names]
     assert len(set(made)) == len(names)
     assert all(len(one.encode()) < 240 and one.count("/") == 1 and "/." not in one for one in made)
+
+
+def test_a_benchmark_without_groups_is_coloured_by_its_declared_subsets(tmp_path: Path) -> None:
+    alike = Planted("alike", {"first half": toward(20), "second half": toward(20)}, items=40)
+    one = plant(
+        tmp_path, [alike, Planted("b", {"x": toward(0)}, items=40), Planted("c", {"y": toward(90)}, items=40)]
+    )
+    found = profile(one)
+    assert found.benchmarks.set_index("benchmark").loc["alike", "groups"] == 1
+    page = next(
+        path
+        for path in report.benchmark_pages(tmp_path, one.study, tmp_path / "pages")
+        if path.stem == "alike"
+    ).read_text(encoding="utf-8")
+    assert "Colours and shapes are declared subsets" in page
+    assert "by declared subset: first half and second half" in page
+    other = (tmp_path / "pages" / "b.html").read_text(encoding="utf-8")
+    assert "Colours and shapes" not in other

@@ -75,6 +75,7 @@ def profile(
     backwards: NDArray[np.bool_],
     naming: Abilities,
     behind: Outline | None,
+    subsets: Sequence[str] = (),
 ) -> Figure:
     """Draw what the questions of one benchmark tell apart.
 
@@ -92,6 +93,8 @@ def profile(
         Names and directions of the abilities.
     behind
         The plane and the items of all benchmarks; None with one ability, whose discriminations are drawn as a histogram.
+    subsets
+        Names of the groups where these are declared subsets and were not found; 0 is what belongs to none.
     """
     if not len(a):
         return message("No question of this benchmark could be fitted.", width=WIDTH)
@@ -129,11 +132,11 @@ def profile(
             rasterized=len(points) > CROWD,
             zorder=2,
         )
-        said = (
-            words.plural(count, "question")
-            if number == 0 or len(numbers) == 1
-            else f"group {number} ({words.count(count)})"
-        )
+        if number == 0 or len(numbers) == 1:
+            said = words.plural(count, "question")
+        else:
+            called = printable(words.shorten_end(subsets[number - 1], 26)) if subsets else f"group {number}"
+            said = f"{called} ({words.count(count)})"
         handles.append(
             Line2D(
                 [], [], color=PALETTE[look], marker=MARKERS[look], linestyle="none", markersize=4, label=said
@@ -189,18 +192,22 @@ def profile(
     first, second = (naming.axis(k) for k in behind.pair)
     axes.set_xlabel(f"discrimination; solid line: {printable(words.shorten(first, 34))}")
     axes.set_ylabel(f"discrimination; dashed line: {printable(words.shorten(second, 34))}")
-    legend_below(figure, handles, 4, 6.8)
+    legend_below(figure, handles, 3 if subsets else 4, 6.8)
     more = f", two of {words.spelled(naming.dims)} abilities" if naming.dims > 2 else ""
     return describe(
         figure,
         f"{words.capital(words.plural(len(a), 'question'))} of {name} in the plane of "
         f"{naming.labels[behind.pair[0]]} and {naming.labels[behind.pair[1]]}{more}"
-        f"{_said_groups(numbers)}{_said_backwards(backwards)}.",
+        f"{_said_groups(numbers, subsets)}{_said_backwards(backwards)}.",
     )
 
 
-def _said_groups(numbers: Sequence[int]) -> str:
-    return f", in {words.spelled(len(numbers))} groups that point different ways" if len(numbers) > 1 else ""
+def _said_groups(numbers: Sequence[int], subsets: Sequence[str]) -> str:
+    if len(numbers) < 2:
+        return ""
+    if subsets:
+        return f", by declared subset: {words.listing(list(subsets))}"
+    return f", in {words.spelled(len(numbers))} groups that point different ways"
 
 
 def _said_backwards(backwards: NDArray[np.bool_]) -> str:

@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 MOST_LISTED = 40
 """So many questions are listed by name on the page; the table of items has them all."""
 MOST_SUBSETS = 30
+MOST_COLOURED = 6
+"""So many declared subsets can be told apart by colour and shape."""
 MANY = 0.05
 """A smaller share of questions at the ceiling or at the floor is not worth a word in the opening."""
 SUSPECT = 0.05
@@ -393,18 +395,26 @@ def _picture(figure: Figure, found: Profiled, name: str) -> page.Picture:
     return page.picture_of("profile", style.svg(figure, title))
 
 
-def _caption(found: Profiled, row: Mapping[str, Any]) -> str:
+def _coloured(mine: pd.DataFrame, groups: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of each question's group from 1 (0: none), and the groups' names where they are declared subsets."""
+    if groups > 1:
+        return mine["group"].fillna(0).to_numpy(dtype=np.int64), []
+    subset = mine["subset"].astype("string")
+    names = [str(name) for name in subset.dropna().unique()]
+    if not 1 < len(names) <= MOST_COLOURED:
+        return np.zeros(len(mine), dtype=np.int64), []
+    return pd.Index(names).get_indexer(pd.Index(subset)).astype(np.int64) + 1, names
+
+
+def _caption(found: Profiled, row: Mapping[str, Any], subsets: Sequence[str]) -> str:
     if found.naming.dims == 1:
         return "How strongly each question separates models of high and low ability; below 0 it does so the wrong way round."
     groups = words.is_number(row.get("groups")) and int(row["groups"]) > 1
+    what = "groups found without labels" if groups else "declared subsets" if subsets else ""
     return (
         "Each mark is a question. Its distance from the centre says how sharply it tells models apart, its direction in which "
         "ability; lines show the directions of the abilities."
-        + (
-            " Colours and shapes are groups found without labels; large marks are their means."
-            if groups
-            else ""
-        )
+        + (f" Colours and shapes are {what}; large marks are their means." if what else "")
     )
 
 
@@ -429,7 +439,7 @@ def render(
     mine = found.items[at]
     fitted = np.isfinite(found.a[at]).all(axis=1)
     groups = int(row["groups"]) if words.is_number(row.get("groups")) else 0
-    group = np.where(groups > 1, mine["group"].fillna(0), 0).astype(np.int64)
+    group, coloured = _coloured(mine, groups)
     back = store.truths(mine["backwards"])
     dims = found.naming.dims
     figure = drawing.profile(
@@ -439,6 +449,7 @@ def render(
         back[fitted],
         found.naming,
         behind[_pair(row, dims)] if dims > 1 else None,
+        coloured,
     )
     subsets, more_subsets = (
         _subset_rows(mine, groups) if groups > 1 and isinstance(row.get("groups_column"), str) else ([], 0)
@@ -456,7 +467,7 @@ def render(
         idle=idle(row),
         own=own_share(row),
         picture=_picture(figure, found, name),
-        caption=_caption(found, row),
+        caption=_caption(found, row, coloured),
         unstable=story.unstable(found),
         few=found.models < MIN_MODELS,
         abilities=_abilities(row, found.naming),
