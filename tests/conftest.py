@@ -34,7 +34,10 @@ def minimal_config() -> Callable[..., dict[str, Any]]:
 
     ``minimal_config("data.csv", items="items.csv", filter={...})``: the keys of a source go to the source.
     """
-    of_source = {"items", "models_file", "columns", "model_columns", "benchmark", "options", "inverted"}
+    of_source = {
+        *("items", "models_file", "columns", "model_columns"),
+        *("benchmark", "options", "inverted", "prefix"),
+    }
 
     def make(responses: str | Path = "responses.csv", **keys: Any) -> dict[str, Any]:
         source = {"name": "mine", "kind": "table", "responses": str(responses)}

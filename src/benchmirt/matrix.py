@@ -237,8 +237,24 @@ class _Origin:
         """Return how messages call a cell."""
         if not self.is_table:
             return f'"{item}"'
+        if self._layout["turned"]:
+            return f'row of "{model}", column "{self._layout["prefix"]}{item}"'
         row = self.item_facts.loc[self.item_facts["question_id"] == item, "row"].iloc[0]
-        return f'row {row}, column "{model}"'
+        return f'row {row}, column "{self._layout["prefix"]}{model}"'
+
+    def place_of(self, model: str) -> str | None:
+        """Return how messages call the place of a model's outcomes in a table; None where its folder says enough."""
+        if not self.is_table:
+            return None
+        if self._layout["turned"]:
+            return f'row of "{model}"'
+        return f'row 1, column "{self._layout["prefix"]}{model}"'
+
+    @property
+    def _layout(self) -> dict[str, Any]:
+        """How the table is laid out: whether models are its rows, and what the names of its columns begin with."""
+        told = self.manifests[0].get("layout") if self.manifests else None
+        return told or {"turned": False, "prefix": ""}
 
 
 def _origins(paths: Sequence[Path]) -> list[_Origin]:
@@ -930,9 +946,9 @@ def _model_table(
             raise InputError(
                 "this model has no outcome at all",
                 file=origin.file(model=name),
-                where=f'row 1, column "{name}"' if origin.is_table else None,
+                where=origin.place_of(name),
                 found="only empty cells" if origin.is_table else "only rows that could not be graded",
-                todo="Drop the column or name the model in models.exclude"
+                todo="Take it out, or name the model in models.exclude"
                 if origin.is_table
                 else "Fetch its results again, or name the model in models.exclude",
             )

@@ -318,6 +318,22 @@ def test_sources_that_disagree_about_a_cell(build: Build) -> None:
     )
 
 
+def test_columns_are_told_by_their_whole_names_and_rows_by_the_models_where_tables_are_turned_round(
+    build: Build,
+) -> None:
+    one = "question_id,acc_a,acc_b\nq1,1,0\nq2,0,1\n"
+    text = fault(build, [one, one.replace("q2,0", "q2,1")], benchmark="same", prefix="acc_")
+    assert text.startswith('t1.csv: row 3, column "acc_a": ')
+    assert "expected 0, as in t0.csv, row 3" in text
+    turned = "model,q1,q2\na,1,0\nb,0,1\n"
+    text = fault(build, [turned, turned.replace("a,1", "a,0")], benchmark="same")
+    assert text.startswith('t1.csv: row of "a", column "q1": ')
+    empty = fault(build, one.replace("1,0", "1,").replace("0,1", "0,"), prefix="acc_")
+    assert empty.startswith('t0.csv: row 1, column "acc_b": this model has no outcome at all')
+    empty = fault(build, turned.replace("b,0,1", "b,,"))
+    assert empty.startswith('t0.csv: row of "b": this model has no outcome at all')
+
+
 def test_a_disagreement_names_the_file_that_holds_the_cell(build: Build) -> None:
     """The first of three files knows the item and the model, but not the cell."""
     one = "question_id,a,b\nq1,1,\nq2,0,1\n"

@@ -19,7 +19,7 @@ import pytest
 from benchmirt import config, outcomes, sources
 from benchmirt.errors import InputError
 from benchmirt.files import read_json, sha256_of
-from benchmirt.sources import table
+from benchmirt.sources import reading, table
 
 Make = Callable[..., dict[str, Any]]
 
@@ -268,6 +268,42 @@ def test_parquet_cells_that_are_wrong(tmp_path: Path, minimal_config: Make) -> N
     assert 'r.parquet: row 2, column "question_id"' in text
 
 
+PREFIXED = "question_id,acc_a/x,acc_b,note\nq1,1,0,x\nq2,0,1,y\n"
+
+
+def test_a_prefix_chooses_columns_and_is_cut(read: Read, tmp_path: Path) -> None:
+    found = read(PREFIXED, prefix="acc_")
+    assert (found.models, found.items) == (("a/x", "b"), ("q1", "q2"))
+    turned = read("model,acc_q1,acc_q2,note\na/x,1,0,x\nb,0,1,y\n", prefix="acc_")
+    assert (turned.models, turned.items) == (found.models, found.items)
+    np.testing.assert_array_equal(turned.outcome, found.outcome)
+    pd.read_csv(StringIO(PREFIXED)).to_parquet(tmp_path / "t.parquet")
+    as_parquet = read((tmp_path / "t.parquet").read_bytes(), "r.parquet", prefix="acc_")
+    np.testing.assert_array_equal(as_parquet.outcome, found.outcome)
+
+
+@pytest.mark.parametrize(
+    ("responses", "told"),
+    [
+        (PREFIXED.replace("q2,0", "q2,7"), 'row 3, column "acc_a/x": found "7" for "q2"'),
+        (PREFIXED.replace("acc_b", "acc_"), 'row 1, column "acc_": it has no name but the prefix'),
+        (PREFIXED.replace("acc_b", "acc_ b"), 'row 1, column "acc_ b": the name without the prefix begins'),
+    ],
+)
+@pytest.mark.parametrize("name", ["r.csv", "r.parquet"])
+def test_with_a_prefix_the_whole_name_of_a_column_is_told(
+    fault: Fault, tmp_path: Path, responses: str, told: str, name: str
+) -> None:
+    pd.read_csv(StringIO(responses)).to_parquet(tmp_path / "t.parquet")
+    content = responses if name == "r.csv" else (tmp_path / "t.parquet").read_bytes()
+    found = fault(content, name, prefix="acc_")
+    assert (told if name == "r.csv" else told.replace("row 3", "row 2")) in found
+
+
+def test_with_a_prefix_a_model_without_facts_is_told_by_its_column(fault: Fault) -> None:
+    assert 'r.csv: row 1, column "acc_b": ' in fault(PREFIXED, prefix="acc_", models_file="model\na/x\n")
+
+
 def test_a_question_id_twice(fault: Fault) -> None:
     text = fault("question_id,a,b\nq1,1,0\nq2,1,0\nq1,0,0\n")
     assert text.startswith(
@@ -356,6 +392,64 @@ def test_gzip_files_that_are_cut_off_damaged_or_none(fault: Fault) -> None:
     text = fault(bytes(broken), "r.csv.gz")
     assert text.startswith("r.csv.gz: ")
     assert "not gzip-compressed" in fault(GOOD, "r.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"question_id,a\n" + b"q" * 500, "r.csv.gz: row 2: the row is too long: expected at most 100 bytes"),
+        (b"question_id,a\n" + b"q,1\n" * 500, "r.csv.gz: row 98: the compressed file unpacks to too much"),
+        (b"\0" * 500, "r.csv.gz: row 1: the row is too long"),
+    ],
+)
+def test_compressed_tables_that_unpack_to_more_than_any_table_are_refused(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch, content: bytes, told: str
+) -> None:
+    monkeypatch.setattr(reading, "_LONGEST_LINE", 100)
+    monkeypatch.setattr(reading, "_MOST_TEXT", 400)
+    monkeypatch.setattr(reading, "_MOST_TIMES", 1)
+    assert told in fault(gzip.compress(content), "r.csv.gz")
+
+
+def test_parquet_tables_that_unpack_to_more_than_any_table_are_refused(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(reading, "_MOST_ROWS_A_BYTE", 1)
+    pd.DataFrame({"question_id": ["q"] * 100_000, "a": 1}).to_parquet(tmp_path / "t.parquet")
+    found = fault((tmp_path / "t.parquet").read_bytes(), "r.parquet")
+    assert found.startswith("r.parquet: the file unpacks to too much, or is damaged: found 100,000 rows in")
+
+
+def test_parquet_texts_that_are_no_utf8_are_told(fault: Fault, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"question_id": ["quest", "other"], "a": [1, 0]}),
+        path,
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+    )
+    whole = path.read_bytes()
+    assert whole.count(b"quest\x05") == 1
+    found = fault(whole.replace(b"quest\x05", b"qu\xbcst\x05"), "r.parquet")
+    assert "r.parquet: this is not a Parquet file, or it is damaged: found " in found
+    assert "UTF8" in found
+
+
+def test_parquet_pages_are_compared_with_their_checksums(fault: Fault, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    frame = pa.table({"question_id": ["quest", "other"], "a": [1, 0]})
+    pq.write_table(
+        frame,
+        path,
+        compression="none",
+        use_dictionary=False,
+        write_page_checksum=True,
+        write_statistics=False,
+    )
+    found = fault(path.read_bytes().replace(b"quest\x05", b"guest\x05"), "r.parquet")
+    assert "damaged: found could not verify page integrity" in found
 
 
 @pytest.mark.parametrize("name", ["r.csv.gz", "r.parquet"])

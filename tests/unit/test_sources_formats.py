@@ -431,7 +431,7 @@ def test_a_grade_in_json_that_is_nearly_0_is_not_0(files: Files) -> None:
 def test_trials_and_conditions_of_long_tables(files: Files) -> None:
     files.put("t.csv", "subject_id,item_id,response,trial\na,1,1,1\na,1,0,2\n")
     holds(
-        files.fault(by="files"), ['row 3, field "repeat": "1" was asked several times', "found repeat 1, 2"]
+        files.fault(by="files"), ['row 3, column "trial": "1" was asked several times', "found repeat 1, 2"]
     )
     files.put("t.csv", "subject_id,item_id,response,test_condition\na,1,1,cot\na,1,0,direct\n")
     holds(files.fault(by="files"), ['told apart by "variant"', 'found "cot", "direct"'])
@@ -453,8 +453,15 @@ def test_trials_and_conditions_of_long_tables(files: Files) -> None:
             "model,question_id,outcome,benchmark\na,q,1,\na,r,1,b\n",
             ['row 2, column "benchmark": the cell is empty', "Fill it in"],
         ),
-        ("model,question_id,outcome\na,,1\n", ['row 2, field "id": the row cannot be told which item']),
+        (
+            "model,question_id,outcome\na,,1\n",
+            ['row 2, column "question_id": the row cannot be told which item'],
+        ),
         ("model,question_id,outcome,reason\na,q,,odd\n", ['row 2, column "reason"', 'found "odd"']),
+        (
+            "model,item,outcome\na,p,1\na, q,0\n",
+            ['row 3, column "item": the name of the item begins or ends with a space: found " q"'],
+        ),
         ("question_id,a,b\nq,1,0\n", ["a table without columns of models and questions", "kind: table"]),
         ("model,question_id,outcome,benchmark\na,q,1,b\u202eb\n", ["benchmark holds a character", "U+202E"]),
         ("", ["the file is empty"]),

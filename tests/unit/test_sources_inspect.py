@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 import zipfile
 import zlib
@@ -359,6 +360,26 @@ def test_zip_bombs_are_not_unpacked(
     size = struct.pack("<I", 1 << 20)
     files.put("a.eval", bomb.replace(size, struct.pack("<I", 100)))
     holds(files.fault(by="files"), ['"samples/9.json"'])
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_samples_under_one_name_are_refused_and_the_last_does_not_win(files: Files) -> None:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as stream:
+        for name, content in (*GOOD.items(), *GOOD.items()):
+            stream.writestr(name, content)
+    files.put("a.eval", buffer.getvalue())
+    assert outcomes(files.cells(by="files")) == [1, 0]
+    shutil.rmtree(files.out)
+    with zipfile.ZipFile(buffer, "a") as stream:
+        stream.writestr("summaries.json", b"[1]")  # of which nothing is read
+    files.put("a.eval", buffer.getvalue())
+    assert outcomes(files.cells(by="files")) == [1, 0]
+    shutil.rmtree(files.out)
+    with zipfile.ZipFile(buffer, "a") as stream:
+        stream.writestr("samples/1_epoch_1.json", json.dumps(sample(1, "I")))
+    files.put("a.eval", buffer.getvalue())
+    holds(files.fault(by="files"), ['"samples/1_epoch_1.json": two members of the archive have this name'])
 
 
 def test_many_large_members_are_not_unpacked(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,6 +224,13 @@ def test_the_results_file_beside_names_the_model(files: Files) -> None:
     assert outcomes(files.cells(by="folder", model="o__m")) == [1]
 
 
+def test_a_file_of_samples_may_end_in_json(files: Files) -> None:
+    """Its task is the same, so that its questions are those of other models."""
+    row = generated(0, 1)
+    files.put(NAME.removesuffix("l"), json.dumps(row) + "\n" + json.dumps({**row, "doc_id": 1}) + "\n")
+    assert list(files.cells()) == ["gsm8k__0", "gsm8k__1"]
+
+
 def test_a_file_without_its_results_does_not_name_its_model(files: Files) -> None:
     files.put(NAME, [generated(0, 1)])
     holds(files.fault(by="files"), [f"in/{NAME}: this file does not say which model", "folder:"])

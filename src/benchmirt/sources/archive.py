@@ -63,9 +63,15 @@ class Archive:
         self._shown = shown
         try:
             self._open = zipfile.ZipFile(BytesIO(data))
-            self._members = {info.filename: info for info in self._open.infolist() if not info.is_dir()}
+            members = [info for info in self._open.infolist() if not info.is_dir()]
         except _FAULTS as error:
             raise self._damaged(error) from None
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        self._twice: set[str] = set()
+        for info in members:
+            before = self._members.setdefault(info.filename, info)
+            if (before.CRC, before.file_size) != (info.CRC, info.file_size):
+                self._twice.add(info.filename)
         for name in self._members:
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or ":" in name[:3]:
                 raise InputError(
@@ -98,9 +104,18 @@ class Archive:
         Raises
         ------
         InputError
-            If it is damaged, encrypted, compressed in an unknown way, or unpacks to more than `MOST_A_MEMBER` bytes.
+            If it is damaged, encrypted, compressed in an unknown way, or unpacks to more than `MOST_A_MEMBER` bytes; if
+            two members of this name have different contents.
         """
         info = self._members[name]
+        if name in self._twice:
+            raise InputError(
+                "two members of the archive have this name",
+                file=self._shown,
+                where=f'"{name}"',
+                found="another content in each",
+                todo="Write the log again, so that it holds one of them, or take it out",
+            )
         if info.file_size > MOST_A_MEMBER:
             raise self._too_large(name)
         try:

@@ -64,6 +64,8 @@ class Records:
         Field that tells apart several grades of one answer, such as ``filter``.
     faults
         Fields that cannot be given, and why: raised when they are asked for.
+    called
+        What the file calls fields that have another name here.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Records:
         repeat: str | None = None,
         variant: str | None = None,
         faults: Mapping[str, InputError] | None = None,
+        called: Mapping[str, str] | None = None,
     ) -> None:
         self.file = file
         self.task = task
@@ -89,6 +92,7 @@ class Records:
         self._label = label
         self._numbers = numbers
         self._faults = faults or {}
+        self._called = called or {}
 
     def column(self, field: str) -> list[Any] | None:
         """Return a field of all rows, None where a row lacks it.
@@ -118,7 +122,7 @@ class Records:
     def where(self, row: int, field: str) -> str:
         """Return how messages call a field of a row."""
         number = row + 1 if self._numbers is None else self._numbers[row]
-        return f'{self._label} {number}, field "{field}"'
+        return f'{self._label} {number}, {"column" if self.kind == "long" else "field"} "{self._called.get(field, field)}"'
 
 
 def kind_of(value: object) -> str:

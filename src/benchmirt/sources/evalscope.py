@@ -47,6 +47,7 @@ def read(document: Document) -> list[Log]:
         kind="evalscope",
         repeat="sample_id",
         faults={"score": several_grades(document.shown, names)} if unclear else {},
+        called={"id": "group_id"},
     )
     folder = document.path.parent
     model = folder.name if folder.parent.name == "reviews" else next(filter(None, map(_model_of, rows)), None)

@@ -51,6 +51,7 @@ def read(document: Document) -> list[Log]:
                 places,
                 kind="every-eval-ever",
                 variant="evaluation_result_id",
+                called={"id": "sample_id"},
             ),
         )
         for (model, task), (own, places) in groups.items()

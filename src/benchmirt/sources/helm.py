@@ -80,6 +80,7 @@ def read(document: Document) -> list[Log]:
         kind="helm",
         repeat="train_trial_index",
         faults={"score": several_grades(document.shown, names)} if len(names) > 1 else {},
+        called={"id": "instance_id"},
     )
     return [Log(model if isinstance(model, str) else None, table)]
 

@@ -23,10 +23,12 @@ from benchmirt.scoring import Scorer
 from benchmirt.sources.documents import check_whole, read_bytes
 from benchmirt.sources.folders import details
 from benchmirt.sources.raw import Found
+from benchmirt.sources.reading import damage_told, open_parquet
 
 __all__ = ["read"]
 
 _HASH = "doc_hash"
+_AGAIN = "Fetch it again, or take the folder out"
 
 
 class Details:
@@ -133,31 +135,20 @@ class Details:
 
 def _opened(shown: str, data: bytes) -> pq.ParquetFile:
     check_whole(data, shown, "a Parquet file")
-    try:
-        content = pq.ParquetFile(pa.BufferReader(data))
+    with damage_told(shown, _AGAIN):
+        content = open_parquet(pa.BufferReader(data), len(data), shown)
         names = content.schema_arrow.names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(shown, error) from None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError("two columns have the same name", file=shown, found=f'"{twice[0]}" twice')
     return content
 
 
-def _damaged(shown: str, error: Exception) -> InputError:
-    return InputError(
-        "this is not a Parquet file, or it is damaged",
-        file=shown,
-        found=(str(error).splitlines() or [type(error).__name__])[0],
-        todo="Fetch it again, or take the folder out",
-    )
-
-
 def _columns(shown: str, content: pq.ParquetFile, fields: list[str]) -> pa.Table:
-    try:
-        return content.read(columns=fields, use_threads=False)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(shown, error) from None
+    with damage_told(shown, _AGAIN):
+        table = content.read(columns=fields, use_threads=False)
+        table.validate(full=True)
+    return table
 
 
 def _is_list(kind: pa.DataType) -> bool:

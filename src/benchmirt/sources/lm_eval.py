@@ -28,7 +28,7 @@ _FIXED = frozenset(
         *("exact_match_original", "model_output", "output_matches_target"),  # beside the grade, and none
     }
 )
-_NAME = re.compile(r"(?:simulated_)?samples_(?P<task>.+?)(?:_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
+_NAME = re.compile(r"(?:simulated_)?samples_(?P<task>.+?)(?:_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl?")
 
 
 def is_row(first: Any) -> bool:

@@ -85,6 +85,7 @@ def read(document: Document) -> list[Log]:
                 kind="long",
                 repeat="repeat" if "repeat" in names else None,
                 variant="variant" if "variant" in names else None,
+                called={"id": names["question"], "score": names["grade"], **names},
             ),
         )
         for (model, benchmark), (own, places) in groups.items()

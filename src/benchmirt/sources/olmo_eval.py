@@ -51,7 +51,16 @@ def read(document: Document) -> list[Log]:
     made = [_row(row) for row in rows]
     names = list(dict.fromkeys(metric for row in made for metric in row["scores"]))
     faults = {"score": several_grades(document.shown, names)} if len(names) > 1 else {}
-    table = Records(document.shown, task, made, "line", numbers, kind="olmo-eval", faults=faults)
+    table = Records(
+        document.shown,
+        task,
+        made,
+        "line",
+        numbers,
+        kind="olmo-eval",
+        faults=faults,
+        called={"id": "doc_id"},
+    )
     return [Log(_model_of(document), table)]
 
 

@@ -382,7 +382,7 @@ class Gathered:
 
 
 def _check_names(names: Sequence[str], part: Part) -> None:
-    """Stop at a name that UTF-8 cannot hold, or that holds what cannot be seen."""
+    """Stop at a name that UTF-8 cannot hold, that holds what cannot be seen, or that begins or ends with a space."""
     try:
         "\0".join(names).encode("utf-8")
     except UnicodeEncodeError:
@@ -396,13 +396,15 @@ def _check_names(names: Sequence[str], part: Part) -> None:
         ) from None
     for place, name in enumerate(names):
         odd = unseen(name)
-        if odd is not None:
+        if odd is not None or name != name.strip():
             row = place if part.rows is None else part.rows[place]
             raise InputError(
-                "the name of the item holds a character that cannot be seen",
+                "the name of the item begins or ends with a space"
+                if odd is None
+                else "the name of the item holds a character that cannot be seen",
                 file=part.table.file,
                 where=part.table.where(row, part.rule.question_id.fields[0]),
-                found=f'{code_point(odd)}, in "{name}"',
+                found=f'"{name}"' if odd is None else f'{code_point(odd)}, in "{name}"',
                 todo="Name the item by another field in a scoring rule (question_id)",
             )
 

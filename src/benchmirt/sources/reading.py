@@ -11,6 +11,7 @@ import csv
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from gzip import BadGzipFile, GzipFile
@@ -24,13 +25,16 @@ from benchmirt.ids import code_point, lookalike, unseen
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 __all__ = [
     "Sheet",
     "batches",
     "check_header",
     "check_names",
+    "damage_told",
     "exact",
+    "open_parquet",
     "read_sheet",
     "recognise",
     "rows",
@@ -55,6 +59,14 @@ _IMPOSTORS = (
     (b"<!doctype html", "a web page", "Download the file itself"),
     (b"<html", "a web page", "Download the file itself"),
 )
+
+_LONGEST_LINE = 1 << 26  # bytes; a line per model of 34,301 questions takes two million
+_MOST_TEXT = (
+    1 << 30
+)  # bytes that compressed text may unpack to; more, if it shrinks by no more than what follows
+_MOST_TIMES = 500
+_MOST_ROWS = 20_000_000  # of a Parquet file; more, if a byte of it holds no more than the number below
+_MOST_ROWS_A_BYTE = 100
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ def recognise(head: bytes, file: str, expected: str = "a CSV file") -> None:
     for magic, what, todo in _IMPOSTORS:
         if head.lower().startswith(magic.lower()):
             raise InputError("", file=file, found=what, expected=expected, todo=todo)
-    if b"\0" in head and b"" in (head[::2].strip(b"\0"), head[1::2].strip(b"\0")):
+    if b"\0" in head and (not head[::2].strip(b"\0")) != (not head[1::2].strip(b"\0")):
         raise InputError("", file=file, found="UTF-16 text", expected=expected, todo="Save it as UTF-8")
     if b"\0" in head and expected == "a CSV file":
         try:
@@ -140,14 +152,14 @@ def _open(path: Path, file: str) -> BufferedReader | GzipFile:
     return open(path, "rb")
 
 
-def _lines(stream: BufferedReader | GzipFile, file: str) -> Iterator[str]:
-    """Yield lines as text, without the byte-order mark."""
-    number = 0
+def _lines(stream: BufferedReader | GzipFile, file: str, most: float) -> Iterator[str]:
+    """Yield lines as text, without the byte-order mark; `most` bytes of them."""
+    number = size = 0
     while True:
         try:
             if number == 0:
                 recognise(stream.peek(512)[:512], file)
-            line = stream.readline()
+            line = stream.readline(_LONGEST_LINE + 1)
         except (EOFError, zlib.error, BadGzipFile) as error:
             raise InputError(
                 "the compressed file is damaged or was cut off",
@@ -159,6 +171,15 @@ def _lines(stream: BufferedReader | GzipFile, file: str) -> Iterator[str]:
         if not line:
             return
         number += 1
+        size += len(line)
+        if len(line) > _LONGEST_LINE or size > most:
+            raise InputError(
+                "the compressed file unpacks to too much" if size > most else "the row is too long",
+                file=file,
+                where=f"row {number}",
+                expected=f"at most {most if size > most else _LONGEST_LINE:,.0f} bytes",
+                todo="Take it out; no table of outcomes is so long",
+            )
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         try:
@@ -193,7 +214,9 @@ def rows(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
         header.
     """
     with _open(path, file) as stream:
-        reader = csv.reader(_lines(stream, file), strict=True)
+        packed = isinstance(stream, GzipFile)
+        most = max(_MOST_TEXT, _MOST_TIMES * path.stat().st_size) if packed else math.inf
+        reader = csv.reader(_lines(stream, file, most), strict=True)
         width = 0
         start = 1
         while True:
@@ -422,24 +445,71 @@ def batches(path: Path, file: str) -> Iterator[pa.RecordBatch]:
         If the file does not exist, is empty, damaged or no Parquet file.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     _open(path, file).close()
+    with damage_told(file, "Write it again"), open_parquet(path, path.stat().st_size, file) as content:
+        schema = content.schema_arrow
+        nothing = True
+        for batch in content.iter_batches(batch_size=16384):
+            nothing = False
+            batch.validate(full=True)
+            yield batch
+        if nothing:
+            yield pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def open_parquet(source: Path | pa.BufferReader, size: int, file: str) -> pq.ParquetFile:
+    """Open a Parquet file; pages that have a checksum will be compared with it.
+
+    Parameters
+    ----------
+    source
+        The file, or its content.
+    size
+        Its bytes.
+    file
+        Its name in messages.
+
+    Raises
+    ------
+    InputError
+        If it says to hold more rows than a file of its size can.
+    pyarrow.ArrowException, OSError, ValueError
+        If it is damaged; :func:`damage_told` tells it.
+    """
+    import pyarrow.parquet as pq
+
+    content = pq.ParquetFile(source, page_checksum_verification=True)
+    rows = content.metadata.num_rows
+    if not 0 <= rows <= max(_MOST_ROWS, _MOST_ROWS_A_BYTE * size):
+        raise InputError(
+            "the file unpacks to too much, or is damaged",
+            file=file,
+            found=f"{rows:,} rows in {size:,} bytes",
+            todo="Take it out; no table of outcomes is so long",
+        )
+    return content
+
+
+@contextmanager
+def damage_told(file: str, todo: str) -> Iterator[None]:
+    """Tell in one sentence what Arrow says of a damaged Parquet file.
+
+    Raises
+    ------
+    InputError
+        In the place of what Arrow raises; texts that are no UTF-8 among it.
+    """
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(path) as content:
-            schema = content.schema_arrow
-            nothing = True
-            for batch in content.iter_batches(batch_size=16384):
-                nothing = False
-                yield batch
-            if nothing:
-                yield pa.RecordBatch.from_pylist([], schema=schema)
-    except (pa.ArrowException, OSError) as error:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
             "this is not a Parquet file, or it is damaged",
             file=file,
-            found=str(error).splitlines()[0],
-            todo="Write it again",
+            found=(str(error).splitlines() or [type(error).__name__])[0],
+            todo=todo,
         ) from None
 
 

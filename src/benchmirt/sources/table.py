@@ -120,6 +120,7 @@ def read(source: Source, study: Study) -> Outcomes:
             "scorer": "as given in the table",
             "scorer_version": None,
             "failures_known": False,
+            "layout": {"turned": wide.turned, "prefix": prefix},
             "benchmirt": version("benchmirt"),
             "files": {
                 role: {"path": files[role], "sha256": sha256_of(paths[role])} for role in sorted(files)
@@ -164,6 +165,8 @@ class _Wide:
         Whether models are the rows.
     cells
         int8 of shape (J, N), -1 for missing.
+    prefix
+        What the names of the columns begin with in the file.
     """
 
     models: tuple[str, ...]
@@ -172,12 +175,13 @@ class _Wide:
     key: str
     turned: bool
     cells: NDArray[np.int8]
+    prefix: str
 
     def where(self, role: str, place: int) -> str:
         """Return where the name of an item or a model stands."""
         if (role == "models") == self.turned:
             return f'row {self.numbers[place]}, column "{self.key}"'
-        return f'row 1, column "{(self.models if role == "models" else self.items)[place]}"'
+        return f'row 1, column "{self.prefix}{(self.models if role == "models" else self.items)[place]}"'
 
 
 def _responses(path: Path, file: str, id_column: str, name_column: str, prefix: str) -> _Wide:
@@ -207,8 +211,8 @@ def _responses(path: Path, file: str, id_column: str, name_column: str, prefix: 
         raise InputError("the table has a header but no rows", file=file)
     cells = (np.concatenate(parts) if len(parts) > 1 else parts[0]).view(np.int8)
     if turned:
-        return _Wide(tuple(names), columns, numbers, key, turned, np.ascontiguousarray(cells.T))
-    return _Wide(columns, tuple(names), numbers, key, turned, cells)
+        return _Wide(tuple(names), columns, numbers, key, turned, np.ascontiguousarray(cells.T), prefix)
+    return _Wide(columns, tuple(names), numbers, key, turned, cells, prefix)
 
 
 @dataclass(frozen=True)
@@ -226,12 +230,12 @@ def _csv_rows(path: Path, file: str, id_column: str, name_column: str, prefix: s
     """Yield parts of a CSV table; 255 is missing (as int8: -1)."""
     content = rows(path, file)
     _, header = next(content)
-    kept = _kept(header, file, id_column, prefix) if prefix else None
+    kept = _kept(header, file, (id_column, name_column), prefix) if prefix else None
     if kept is not None:
         header = [header[index] for index in kept]
     key = _key_of(header, file, id_column, name_column)
     place = header.index(key)
-    columns = tuple(name.removeprefix(prefix) for name in header if name != key)
+    columns = [name for name in header if name != key]
     items: list[str] = []
     numbers: list[int] = []
     cells = bytearray()
@@ -246,7 +250,7 @@ def _csv_rows(path: Path, file: str, id_column: str, name_column: str, prefix: s
             column = next(index for index, field in enumerate(fields) if field not in _CELLS)
             raise _bad_cell(file, number, columns[column], f'"{fields[column]}"', items[-1]) from None
     array = np.frombuffer(cells, dtype=np.uint8).reshape(len(items), len(columns))
-    yield _Part(key, columns, items, numbers, array)
+    yield _Part(key, _without(prefix, columns, file), items, numbers, array)
 
 
 def _parquet_rows(path: Path, file: str, id_column: str, name_column: str, prefix: str) -> Iterator[_Part]:
@@ -256,13 +260,13 @@ def _parquet_rows(path: Path, file: str, id_column: str, name_column: str, prefi
     kept: list[int] = []
     for batch in batches(path, file):
         if prefix:
-            kept = kept or _kept(batch.schema.names, file, id_column, prefix)
+            kept = kept or _kept(batch.schema.names, file, (id_column, name_column), prefix)
             batch = batch.select(kept)
         header = list(batch.schema.names)
         if done == 0:
             key = _key_of(header, file, id_column, name_column)
         place = header.index(key)
-        columns = tuple(name for name in header if name != key)
+        columns = [name for name in header if name != key]
         items = _parquet_ids(batch.column(place), file, key, done)
         cells = np.empty((len(items), len(columns)), dtype=np.uint8)
         for index, name in enumerate(columns):
@@ -270,19 +274,54 @@ def _parquet_rows(path: Path, file: str, id_column: str, name_column: str, prefi
             cells[:, index] = _parquet_cells(column, file, name, items, done)
         numbers = list(range(done + 1, done + len(items) + 1))
         done += len(items)
-        yield _Part(key, tuple(name.removeprefix(prefix) for name in columns), items, numbers, cells)
+        yield _Part(key, _without(prefix, columns, file), items, numbers, cells)
 
 
-def _kept(header: Sequence[str], file: str, id_column: str, prefix: str) -> list[int]:
-    """Return the places of the ids and of the columns that begin with a prefix, and say in the log what is left out.
+def _without(prefix: str, columns: Sequence[str], file: str) -> tuple[str, ...]:
+    """Return the names that columns have without their prefix.
+
+    Raises
+    ------
+    InputError
+        If nothing is left of one, or what is left begins with a space.
+    """
+    names = tuple(name.removeprefix(prefix) for name in columns)
+    for column, name in zip(columns, names, strict=True):
+        if not name or name != name.strip():
+            what = (
+                "the name without the prefix begins with a space" if name else "it has no name but the prefix"
+            )
+            raise InputError(
+                what,
+                file=file,
+                where=f'row 1, column "{column}"',
+                todo="Correct prefix: in the source, or rename or drop the column",
+            )
+    return names
+
+
+def _kept(header: Sequence[str], file: str, keys: Sequence[str], prefix: str) -> list[int]:
+    """Return the places of the names of the rows and of the columns that begin with a prefix; the log says what is left out.
+
+    Parameters
+    ----------
+    header
+        The names of the columns.
+    file
+        The file in messages.
+    keys
+        What the column with the names of the rows may be called; the first that is there is meant.
+    prefix
+        The beginning.
 
     Raises
     ------
     InputError
         If no column begins so.
     """
-    kept = [place for place, name in enumerate(header) if name == id_column or name.startswith(prefix)]
-    if not any(header[place] != id_column for place in kept):
+    key = next((name for name in keys if name in header), keys[0])
+    kept = [place for place, name in enumerate(header) if name == key or name.startswith(prefix)]
+    if not any(header[place] != key for place in kept):
         raise InputError(
             f'no column begins with "{prefix}"',
             file=file,
