@@ -10,7 +10,7 @@ import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ __all__ = [
     "AGAIN",
     "atomic",
     "atomic_folder",
+    "check_numbers",
     "read_json",
     "sha256_bytes",
     "sha256_of",
@@ -182,6 +183,48 @@ def read_json(path: str | Path, todo: str = AGAIN) -> Any:
         raise InputError(
             "this is not JSON", file=path, found="bytes that are not UTF-8", todo=todo
         ) from error
+
+
+def check_numbers(table: pd.DataFrame, path: str | Path, texts: Container[str]) -> pd.DataFrame:
+    """Check that no text stands among the numbers of a table that was read from a CSV file.
+
+    Parameters
+    ----------
+    table
+        What pandas read: a column with a text in it holds texts.
+    path
+        The file.
+    texts
+        Columns that may hold texts that look like numbers, such as names.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table.
+
+    Raises
+    ------
+    InputError
+        With the row and the column of the first such text.
+    """
+    import pandas as pd
+
+    for name in table.columns:
+        if name in texts or pd.api.types.is_numeric_dtype(table[name]):
+            continue
+        given = table[name].notna().to_numpy()
+        numbers = pd.to_numeric(table[name], errors="coerce").notna().to_numpy()
+        if numbers.any() and not numbers[given].all():
+            row = int((given & ~numbers).argmax())
+            raise InputError(
+                "a text stands among numbers",
+                file=path,
+                where=f'row {row + 2}, column "{name}"',
+                found=f'"{table[name].iloc[row]}"',
+                expected="a number",
+                todo=AGAIN,
+            )
+    return table
 
 
 def write_text(text: str, path: str | Path) -> None:

@@ -34,7 +34,9 @@ def sentence(text: str) -> str:
     return next(line for line in text.splitlines() if "of the hub and" in line and "data sets: " in line)
 
 
-def test_all_gated_data_sets_are_told_in_one_sentence_and_none_is_fetched(hub: Hub, client: Client) -> None:
+def test_lm_evaluation_harness_1311_all_gated_data_sets_are_told_in_one_sentence_and_none_is_fetched(
+    hub: Hub, client: Client
+) -> None:
     one = study(hub, client)
     for model in MODELS[2:]:
         hub.repos[f"org/{model}"].gated = True

@@ -145,7 +145,9 @@ def test_a_small_file_that_is_cut_comes_again(hub: Hub, client: Client) -> None:
     assert len(hub.requests("GET hub/datasets")) == 2
 
 
-def test_an_interrupted_fetch_keeps_the_files_that_it_had(hub: Hub, client: Client) -> None:
+def test_lm_evaluation_harness_1311_an_interrupted_fetch_keeps_the_files_that_it_had(
+    hub: Hub, client: Client
+) -> None:
     hub.fail("HEAD .*small.csv", times=3, status=503)
     client.fetch(files=("*.csv",)).refused("busy or out of reach")
     assert [path.name for path in client.blobs()] == [hashlib.sha256(files_of(hub)["big.csv"]).hexdigest()]

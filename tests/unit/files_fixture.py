@@ -70,7 +70,9 @@ class Files:
 
     def table(self, *arguments: Any, **keys: Any) -> pd.DataFrame:
         """Collect the source; return the rows of all shards."""
-        return pd.concat([pd.read_parquet(shard) for shard in self.collect(*arguments, **keys)])
+        return pd.concat(
+            [pd.read_parquet(shard) for shard in self.collect(*arguments, **keys)], ignore_index=True
+        )
 
     def cells(self, *arguments: Any, model: str | None = None, **keys: Any) -> dict[str, Cell]:
         """Collect; return question -> (outcome, reason, published outcome) of the only model, or of one."""

@@ -151,3 +151,15 @@ def test_a_stamp_of_a_folder_tells_every_file_in_it(tmp_path: Path) -> None:
     seen.append(files.stamp_of([home]))
     assert len(set(seen)) == 5
     assert files.stamp_of([home]) == seen[-1]
+
+
+def test_a_text_among_numbers_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,fold,a,b\n1,all,0.5,x\nm,1,,y\nn,2,1e-3,z\n")
+    table = pd.read_csv(path)
+    assert files.check_numbers(table, path, {"model", "fold"}) is table
+    path.write_text("model,fold,a,b\n1,all,0.5,x\nm,1,,y\nn,2,1e-3?,z\n")
+    with pytest.raises(
+        InputError, match=r't.csv: row 4, column "a": a text stands among numbers: found "1e-3\?"'
+    ):
+        files.check_numbers(pd.read_csv(path), path, {"model", "fold"})

@@ -277,7 +277,7 @@ def gpqa(doc_id: int, score: int, order: Sequence[int], right: int = 0) -> Row:
     }
 
 
-def test_gpqa_shuffled_answer_letters_are_compared_by_text(files: Files) -> None:
+def test_gpqa_and_evalscope_1602_shuffled_answer_letters_are_compared_by_text(files: Files) -> None:
     """The leaderboard's GPQA shuffles answers for each run: "(A)" and "(C)" may be the same answer (evalscope #1602)."""
     rng = np.random.default_rng(4)
     cells = truth(6, 8)
@@ -512,3 +512,91 @@ def test_every_eval_ever_59_values_that_are_no_numbers_are_missing(files: Files)
     files.put("a_samples.jsonl", [{**row, "evaluation": {"score": {"C": 1}}}])
     cells = files.cells(by="files")
     assert (outcomes(cells), reasons(cells)) == ([None], ["unparsed"])
+
+
+def inspected(scores: dict[str, Any], status: str = "success") -> Row:
+    """Return a log of inspect with a sample per entry; its totals and reductions tell of a success."""
+    header = {"version": 2, "status": status, "eval": {"task": "t", "model": "m"}}
+    totals = {"results": {"scores": [{"name": "s", "metrics": {"accuracy": {"value": 1.0}}}]}}
+    reduced = [
+        {
+            "scorer": "s",
+            "reducer": "mean",
+            "samples": [{"sample_id": name, "value": 1.0} for name in scores],
+        }
+    ]
+    samples = [
+        {"id": name, "epoch": 1, "input": name, "target": "A", **({} if value is ... else {"scores": value})}
+        for name, value in scores.items()
+    ]
+    return {**header, **totals, "reductions": reduced, "samples": samples}
+
+
+def test_every_eval_ever_pr_89_values_of_inspect_are_mapped_strictly(files: Files) -> None:
+    """Letters stand for what inspect says, mappings for nothing, and a score that only the reductions have for none."""
+    values = {"right": "C", "wrong": "I", "part": "P", "none": "N", "map": {"C": 1}, "word": "correct"}
+    files.put(
+        "log.json",
+        inspected({name: {"s": {"value": one}} for name, one in values.items()} | {"reduced": ...}),
+    )
+    found = {name.removeprefix("t__"): cell[:2] for name, cell in files.cells(by="files").items()}
+    assert found == {
+        "right": (1, None),
+        "wrong": (0, None),
+        "part": (None, "no_threshold"),
+        "none": (None, "empty"),
+        "map": (None, "unparsed"),
+        "word": (None, "unparsed"),
+        "reduced": (None, "judge_failed"),
+    }
+
+
+MIXED: list[tuple[Any, int | None]] = [
+    *((1, 1), (0, 0), (1.0, 1), (0.0, 0), ("1.0", 1), ("0", 0), (True, 1), (False, 0), ("True", 1)),
+    *((None, None), (float("nan"), None), ("", None), ([1], None), ("1,0", None), (2, None), (10**30, None)),
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_datasets_6106_and_7222_gorilla_371_flashrag_132_types_are_mixed_in_any_order(
+    files: Files, seed: int
+) -> None:
+    """A reader that guesses the type of a column from its first rows fails on, or changes, those that follow."""
+    order = np.random.default_rng(seed).permutation(len(MIXED))
+    rows = [generic(int(place), MIXED[place][0]) for place in order]
+    files.put("a/samples_t.jsonl", rows)
+    files.put(
+        "b/all.jsonlines", [{"subject_id": "b", "responses": {str(k): MIXED[k][0] for k in order.tolist()}}]
+    )
+    wanted = {str(place): outcome for place, (_, outcome) in enumerate(MIXED)}
+    for model in ("a", "b"):
+        cells = files.cells(model=model)
+        assert {name.rpartition("__")[2]: cell[0] for name, cell in cells.items()} == wanted
+
+
+def test_py_irt_59_gaps_may_be_written_or_left_out(files: Files) -> None:
+    """A response that is not there and one that is null are both missing, with another reason, and never wrong."""
+    lines = [{"subject_id": "m", "responses": {"q1": 1, "q2": None, "q3": 0}}]
+    files.put("t.jsonlines", [*lines, {"subject_id": "n", "responses": {"q1": 0, "q3": 1}}])
+    matrix.build(
+        files.collect(by="files"),
+        files.study(by="files", filter={"min_observed": 1}),
+        "honest",
+        files.home / "m",
+    )
+    table = pd.read_parquet(files.home / "m" / "responses.parquet").set_index("question_id")
+    assert table.loc["q2"].isna().all()
+    assert table.drop(index="q2").to_numpy(dtype=int).tolist() == [[1, 0], [0, 1]]
+    coverage = pd.read_csv(files.home / "m" / "coverage.csv").set_index("model")
+    assert (coverage.loc["m", "unparsed"], coverage.loc["n", "not_run"]) == (1, 1)
+
+
+def test_mirt_242_rows_without_an_outcome_are_dropped_before_anything_is_fitted(files: Files) -> None:
+    """Empty rows spoil statistics of fit: the item stays in the table with a reason, and out of what is fitted."""
+    for model, scores in {"a": (1, 0, None), "b": (0, 1, None), "c": (1, 1, None)}.items():
+        files.put(f"{model}/samples_t.jsonl", [generic(k, score) for k, score in enumerate(scores)])
+    matrix.build(files.collect(), files.study(filter={"min_observed": 1}), "honest", files.home / "m")
+    items = pd.read_parquet(files.home / "m" / "items.parquet").set_index("question_id")
+    assert items["kept"].tolist() == [True, True, False]
+    assert "outcome" in items["drop_reason"].iloc[2]
+    assert matrix.load(files.home / "m", asymptotes=False).items == ("t__0", "t__1")

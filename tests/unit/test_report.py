@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from docutils.core import publish_parts
 from jinja2 import Environment, StrictUndefined
@@ -634,6 +635,17 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "fits" / "nuts" / "seed0.nc").write_bytes(b"nonsense")
     with pytest.raises(InputError, match=r"seed0\.nc"):
         gather.read_fits(tmp_path)
+
+
+def test_a_text_among_the_numbers_of_a_table_is_told_with_its_place(tmp_path: Path) -> None:
+    study = write_results(tmp_path, models=12, per_benchmark=6, replicates=0, benchmarks=["a", "b"])
+    draw_all(tmp_path, study)
+    path = tmp_path / "matrix" / "honest" / "coverage.csv"
+    table = pd.read_csv(path, dtype=str)
+    table.loc[2, "items"] = "six"
+    table.to_csv(path, index=False)
+    with pytest.raises(InputError, match=r'coverage.csv: row 4, column "items": a text .* found "six"'):
+        report.build(tmp_path, study, tmp_path / "index.html")
 
 
 def test_inputs_name_every_file_that_the_page_reads(

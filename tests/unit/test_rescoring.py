@@ -179,7 +179,7 @@ def test_math_verify_leaderboard_scorers_are_never_mixed_within_an_item(files: F
 
 
 @pytest.mark.usefixtures("planted")
-def test_math_verify_37_versions_are_never_mixed_within_an_item(files: Files) -> None:
+def test_math_verify_17_and_37_versions_are_never_mixed_within_an_item(files: Files) -> None:
     """A bug of one version is none of the next: two jobs of one source must have had the same."""
     files.declare(lm_eval=RULE)
     study, first = collected(files.home, "one", "own.yaml", "a")
@@ -247,7 +247,9 @@ def real() -> Iterator[rescoring.Verifier]:
         ("x-y=0", "$x-y=0$", "right"),
     ],
 )
-def test_math_verify_10_25_37_and_60(real: rescoring.Verifier, gold: str, answer: str, verdict: str) -> None:
+def test_math_verify_10_25_37_and_60_open_r1_557_sieval_18(
+    real: rescoring.Verifier, gold: str, answer: str, verdict: str
+) -> None:
     assert real(gold, answer) == verdict
     assert real.scorer.startswith("math-verify 0.")
     assert "sympy " in real.scorer

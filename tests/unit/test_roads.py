@@ -272,7 +272,7 @@ def test_a_failed_judge_is_missing_here_and_a_0_or_a_1_there(tmp_path: Path) -> 
     assert table["path"] == "published.csv"
 
 
-def test_the_published_study_is_held_against_its_counts_and_its_models(
+def test_lm_evaluation_harness_1311_the_published_study_is_held_against_its_counts_and_its_models(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     columns = {"benchmark": {"column": "question_id", "pattern": "^(.+?)__"}}
