@@ -1048,7 +1048,7 @@ def newcomers(study: Study) -> Study:
     return replace(
         study,
         sources=_sources(study.score["models"]),
-        models={"include": [], "exclude": [], "duplicates": "keep"},
+        models={"include": [], "exclude": [], "duplicates": "keep", "contrasts": []},
         simulate=None,
         published_statistics={},
         published_responses={},

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmirt import joining, outcomes
+from benchmirt import directions, joining, outcomes
 from benchmirt.config import Source, Study
 from benchmirt.files import read_json, write_json
 from benchmirt.outcomes import REASONS
@@ -71,6 +71,7 @@ def card(outcome_files: Sequence[str | Path], honest: Path, published: Path, stu
             for policy, folder in (("honest", honest), ("published", published))
         },
         "missingness": _records(pd.read_csv(honest / "missingness.csv")),
+        "directions": directions.table(coverage, items, study),
         "rescoring": _rescoring(manifests),
         "roads": read_json(honest.parents[1] / "roads" / "summary.json") if study.published_road else None,
         "provenance": summary["provenance"],

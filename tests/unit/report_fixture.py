@@ -679,6 +679,30 @@ def write_results(
                     "related": "yes",
                 }
             ],
+            "directions": [
+                {
+                    "benchmark": names[0],
+                    "better": "a",
+                    "worse": "b",
+                    "better_mean": 0.9,
+                    "worse_mean": 0.4,
+                    "difference": 0.5,
+                    "low": 0.3,
+                    "high": 0.7,
+                    "direction": "as declared",
+                },
+                {
+                    "benchmark": names[-1],
+                    "better": "a",
+                    "worse": "b",
+                    "better_mean": 0.2,
+                    "worse_mean": 0.7,
+                    "difference": -0.5,
+                    "low": -0.7,
+                    "high": -0.3,
+                    "direction": "turned round",
+                },
+            ],
             "rescoring": [
                 {
                     "benchmark": names[0],

@@ -55,7 +55,7 @@ def message(raw: Any, base: Path) -> str:
 def test_defaults_are_filled_everywhere(minimal_config: Make, base: Path) -> None:
     study = config.load(minimal_config(), base)
     assert (study.name, study.title, study.results, study.simulated) == ("test", "test", "results", False)
-    assert study.models == {"include": [], "exclude": [], "duplicates": "most_complete"}
+    assert study.models == {"include": [], "exclude": [], "duplicates": "most_complete", "contrasts": []}
     assert study.filter == {
         "published": {"min_mean": 0.05, "max_mean": 0.95},
         "honest": {"min_mean": 0, "max_mean": 1},

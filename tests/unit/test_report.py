@@ -524,6 +524,9 @@ def test_the_data_card_in_words(made: tuple[Path, FakeStudy, Path], tmp_path: Pa
     (missing,) = card.missingness(found)
     assert missing["r"] == "\u2212.62"
     assert missing["missing"] == "41 (5\u00a0%)"
+    first, second = card.directions(found)
+    assert (first["direction"], second["direction"]) == ("turned round", "as declared")
+    assert first["better"] == "a (20\u00a0%)"
     (again,) = card.rescoring(found)
     assert (again["same"], again["missing"], again["timeout"]) == ("93\u00a0%", "3", "1")
     (road,) = card.roads(found)

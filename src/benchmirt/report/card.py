@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmirt.figures import words
 
-__all__ = ["conflicts", "missingness", "rescoring", "roads", "sources"]
+__all__ = ["conflicts", "directions", "missingness", "rescoring", "roads", "sources"]
 
 KINDS = {
     "reordered": "question under another name",
@@ -80,6 +80,21 @@ def missingness(card: Mapping[str, Any]) -> list[dict[str, str]]:
             "related": str(one["related"]),
         }
         for one in sorted(card["missingness"], key=lambda one: order.get(str(one["related"]), 3))
+    ]
+
+
+def directions(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return one row per benchmark and pair of models of which one is known to be better, those turned round first."""
+    return [
+        {
+            "benchmark": str(one["benchmark"]),
+            "better": f"{one['better']} ({words.share(one['better_mean'])})",
+            "worse": f"{one['worse']} ({words.share(one['worse_mean'])})",
+            "difference": words.number(one["difference"]),
+            "interval": words.interval((one["low"], one["high"])),
+            "direction": str(one["direction"]),
+        }
+        for one in sorted(card["directions"], key=lambda one: one["direction"] != "turned round")
     ]
 
 

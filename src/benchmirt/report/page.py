@@ -282,6 +282,7 @@ def render(found: Findings) -> str:
         card_sources=card.sources(found.card),
         conflicts=card.conflicts(found.card),
         missingness=card.missingness(found.card),
+        directions=card.directions(found.card),
         rescoring=card.rescoring(found.card),
         roads=card.roads(found.card),
         cards=[tables.fit_card(fit) for fit in found.fits],
