@@ -35,7 +35,7 @@ rule matrix:
     resources:
         mem_mb=memory(1500),
     params:
-        models=STUDY.models,
+        models={name: value for name, value in STUDY.models.items() if name != "contrasts"},
         joining=STUDY.joining,
         filter=lambda w: [STUDY.filter[w.policy], STUDY.filter["min_observed"]],
         asymptotes=lambda w: w.policy == "honest" and STUDY.fits["asymptotes"],

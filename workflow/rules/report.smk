@@ -28,6 +28,7 @@ rule data_card:
         mem_mb=memory(1000),
     params:
         licences=as_is([source.options.get("licence") for source in STUDY.sources]),
+        contrasts=as_is(STUDY.models["contrasts"]),
         fingerprint=code_of("data_card"),
     script:
         "../../scripts/data_card.py"
