@@ -54,12 +54,11 @@ def table(coverage: pd.DataFrame, items: pd.DataFrame, study: Study) -> list[dic
             continue
         for side in ("better", "worse"):
             _check(contrast[side], coverage["model"], f"{where}.{side}", "model")
-        for on in contrast["on"]:
-            _check(
-                on, [*items["benchmark"], *items["category"].dropna()], f"{where}.on", "benchmark or category"
-            )
+        known = [*items["benchmark"], *items["category"].dropna()]
+        for group in contrast["of"]:
+            _check(group, known, f"{where}.of", "benchmark or category")
         meant = items.loc[
-            items[["benchmark", "category"]].isin(contrast["on"]).any(axis=1), "benchmark"
+            items[["benchmark", "category"]].isin(contrast["of"]).any(axis=1), "benchmark"
         ].unique()
         for benchmark in meant:
             own = coverage[coverage["benchmark"] == benchmark].set_index("model")

@@ -44,7 +44,7 @@ def rows(
     )
 
 
-PAIR: dict[str, Any] = {"better": SAFE, "worse": UNSAFE, "on": ["safety"]}
+PAIR: dict[str, Any] = {"better": SAFE, "worse": UNSAFE, "of": ["safety"]}
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -62,7 +62,7 @@ def test_open_instruct_500_a_benchmark_that_is_turned_round_is_told(
 
 
 def test_models_that_do_not_differ_tell_nothing(tmp_path: Path) -> None:
-    (found,) = rows(tmp_path, [{**PAIR, "on": ["sums"]}])
+    (found,) = rows(tmp_path, [{**PAIR, "of": ["sums"]}])
     assert found["direction"] == directions.CANNOT_TELL
     (tmp_path / "few").mkdir()
     (few,) = rows(tmp_path / "few", [PAIR], size=3)
@@ -92,7 +92,7 @@ def test_pairs_that_do_not_take_part_are_left_out(tmp_path: Path) -> None:
             {"worse": "org/unsave"},
             r'models.contrasts\[0\].worse: there is no such model: found "org/unsave". Did you mean "org/unsafe"',
         ),
-        ({"on": ["saftey"]}, r'models.contrasts\[0\].on: there is no such benchmark or category.*"safety"'),
+        ({"of": ["saftey"]}, r'models.contrasts\[0\].of: there is no such benchmark or category.*"safety"'),
     ],
 )
 def test_names_that_are_not_there_are_told(tmp_path: Path, change: dict[str, Any], told: str) -> None:
