@@ -10,6 +10,7 @@ its own.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -161,7 +162,7 @@ def fetch(wanted: DataSet, folder: Path, record: Path, patience: Patience | None
                 path, digest = _verified(wanted, commit, name, listing[name], patience or Patience())
                 _place(path, temporary / name)
                 kept[name] = {"size": listing[name].size, "sha256": digest}
-            write_json(_record(wanted, commit, kept), record)
+        write_json(_record(wanted, commit, kept), record)
     _log.info("%s: %d files of %s", wanted.repo, len(names), commit)
 
 
@@ -435,9 +436,20 @@ def _told(wanted: DataSet) -> Iterator[None]:
     except (httpx2.HTTPError, ValueError) as error:
         raise _strange(wanted, error) from None
     except OSError as error:
-        raise wanted.fault(
-            "it cannot be written", found=error.strerror or str(error).splitlines()[0], todo="Make room"
-        ) from None
+        raise _unwritten(wanted, error) from None
+
+
+def _unwritten(wanted: DataSet, error: OSError) -> InputError:
+    """Return the fault of a file that cannot be written."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    reason = error.strerror or (str(error) or type(error).__name__).splitlines()[0]
+    return wanted.fault(
+        "it cannot be written",
+        found=reason if full or error.filename is None else f"{reason}: {error.filename}",
+        todo="Make room"
+        if full
+        else "Take away what stands in its place, or see that the results folder and HF_HOME can be written to",
+    )
 
 
 @contextmanager
@@ -457,9 +469,10 @@ def _understood(wanted: DataSet) -> Iterator[None]:
 
 def _strange(wanted: DataSet, error: Exception) -> InputError:
     """Return the fault of an answer that no hub gives."""
+    lacks = f"an answer without {error}" if isinstance(error, KeyError) else str(error)
     return wanted.fault(
         "the answer is not that of a hub",
-        found=(str(error) or type(error).__name__).splitlines()[0],
+        found=(lacks or type(error).__name__).splitlines()[0],
         todo="Check HF_ENDPOINT if it is set, and whether a proxy or a login page stands in between",
     )
 
@@ -468,10 +481,19 @@ def _strange(wanted: DataSet, error: Exception) -> InputError:
 
 
 def _remembered(wanted: DataSet, name: str) -> Path:
-    """Return where something about a data set is remembered, in the client's cache for libraries."""
+    """Return where something about a data set is remembered, in the client's cache for libraries.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, and none can be made.
+    """
     from huggingface_hub import cached_assets_path
 
-    return cached_assets_path("benchmirt", namespace=wanted.repo, subfolder="hub") / f"{name}.json"
+    try:
+        return cached_assets_path("benchmirt", namespace=wanted.repo, subfolder="hub") / f"{name}.json"
+    except (OSError, ValueError) as error:  # the client raises the second where a file stands in the way
+        raise _unwritten(wanted, error if isinstance(error, OSError) else OSError(str(error))) from None
 
 
 def _is_offline() -> bool:

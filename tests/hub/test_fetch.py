@@ -276,8 +276,23 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name: str, hub: Hub, cli
 
 def test_a_page_that_is_no_hub_is_told(hub: Hub, client: Client) -> None:
     hub.fail("api/datasets", times=9, status=200)  # a login page, say
+    client.fetch().refused("not that of a hub", "found an answer without", "HF_ENDPOINT", "login page")
+
+
+def test_a_cache_that_cannot_be_written_to_is_told(hub: Hub, client: Client) -> None:
+    client.cache.write_text("in the way")
+    client.fetch().refused("it cannot be written", "existing file", "HF_HOME can be written to")
+    assert hub.asked == []
+
+
+def test_a_file_in_the_place_of_the_folder_is_told_and_left(hub: Hub, client: Client) -> None:
+    path = client.home / "out" / "files"
+    path.parent.mkdir()
+    path.write_text("somebody's")
     done = client.fetch()
-    assert done.code == 1
+    assert (done.code, done.record, path.read_text()) == (1, None, "somebody's")
+    assert "it cannot be written" in done.text
+    assert "Take away what stands in its place" in done.text
     assert "Traceback" not in done.text
 
 
