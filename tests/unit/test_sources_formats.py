@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -491,6 +492,19 @@ def test_a_vector_without_names_of_questions_is_refused(files: Files) -> None:
 
 
 # -- several formats ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "nowhere"])
+def test_what_is_no_ordinary_file_is_neither_waited_for_nor_read_for_ever(files: Files, what: str) -> None:
+    path = files.home / "in" / "m" / "samples_t.jsonl"
+    path.parent.mkdir(parents=True)
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else "nowhere")
+    message = files.fault()
+    assert message.startswith("in/m/samples_t.jsonl: this ")
+    holds(message, ["does not exist" if what == "nowhere" else "is not an ordinary file"])
 
 
 def test_formats_are_told_by_content(files: Files) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmirt import paths
 from benchmirt.errors import InputError
 from benchmirt.sources.reading import exact
 
@@ -136,8 +137,11 @@ def read_bytes(path: Path, shown: str) -> bytes:
     Raises
     ------
     InputError
-        If it cannot be read.
+        If it is no ordinary file (a pipe would be waited for, a device has no end), or cannot be read.
     """
+    gone = paths.absent(path, "file")
+    if gone is not None:
+        raise InputError(gone.what, file=shown, todo="Take it out, or put the file itself there")
     try:
         return path.read_bytes()
     except OSError as error:
