@@ -328,7 +328,7 @@ def test_a_cell_of_the_published_table_that_is_none_is_told_with_its_place(tmp_p
     one = study(tmp_path)
     path = tmp_path / "published.csv"
     path.write_text(path.read_text().replace("_1,0,0,", "_1,0,2,"))
-    with pytest.raises(InputError, match=r'published.csv: row 3, column "org__b": found "2"'):
+    with pytest.raises(InputError, match=r'published.csv: row 3, column "acc_norm_org__b": found "2"'):
         compared(tmp_path, one)
 
 

@@ -564,5 +564,7 @@ def test_the_table_of_formats_names_every_kind(repository: Path) -> None:
     text = (repository / "workflow" / "resources" / "FORMATS.md").read_text(encoding="utf-8")
     named = [line.split("|")[1].strip(" `") for line in text.splitlines() if line.startswith("| `")]
     assert named[: len(config.FORMATS)] == list(config.FORMATS)
+    tested = text.partition("## How each format was tested")[2].partition("\n## ")[0]
+    assert all(f"| `{kind}` |" in tested for kind in (*config.FORMATS, *config.RAW, "table"))
     for names in long_table.COLUMNS.values():
         assert all(f"`{name}`" in text for name in names if name != "content_hash")
