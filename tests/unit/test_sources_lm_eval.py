@@ -98,6 +98,17 @@ def test_a_metric_that_the_rule_does_not_find_is_told(files: Files) -> None:
     )
 
 
+def test_a_grade_that_no_row_has_is_told_and_not_missing_throughout(files: Files) -> None:
+    """Another benchmark of the model would hide that all of this one is missing."""
+    files.put(NAME, [generated(0, 1), generated(1, 0)])
+    files.put("o__m/samples_other.jsonl", [generated(0, 1), generated(1, 0)])
+    one = {"field": "scores.f1", "is": True}
+    files.declare(lm_eval={"benchmark": "gsm8k", "tasks": "gsm8k", "question_id": "g__{doc_id}", "one": one})
+    holds(
+        files.fault(), [f'in/{NAME}: no row has the field "scores.f1", which decides here: found exact_match']
+    )
+
+
 def test_failures_are_missing_and_never_zero(files: Files) -> None:
     rows = [
         generated(0, 0.0, filtered_resps=["[invalid]"]),

@@ -113,8 +113,8 @@ class Records:
 
     def has(self, field: str) -> bool:
         """Say whether any row has a field, whatever is in it."""
-        name = field.partition(".")[0]
-        return any(name in row for row in self._rows)
+        names = field.split(".")
+        return any(_holds(row, names) for row in self._rows)
 
     def lengths(self, field: str) -> list[int | None] | None:
         """Return the number of entries of a field that holds lists."""
@@ -124,6 +124,15 @@ class Records:
         """Return how messages call a field of a row."""
         number = row + 1 if self._numbers is None else self._numbers[row]
         return f'{self._label} {number}, {"column" if self.kind == "long" else "field"} "{self._called.get(field, field)}"'
+
+
+def _holds(value: Any, names: Sequence[str]) -> bool:
+    """Say whether objects one in the other have these keys."""
+    for name in names:
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return True
 
 
 def kind_of(value: object) -> str:
