@@ -644,6 +644,20 @@ def test_the_log_says_what_was_found(raw: Raw, caplog: pytest.LogCaptureFixture)
     assert "raw: tasks without a scoring rule: alpaca_eval:default (1 of 2 models)" in caplog.text
 
 
+def test_a_task_whose_judge_did_not_run_is_told(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+    """The published policy counts each of its rows as a 0, which looks like an unsafe model."""
+    rows = [{key: value for key, value in xstest(n).items() if key != "response_refusal"} for n in range(2)]
+    raw.results("o__m", {"xstest:default": rows, "bbq:default": SAFETY["bbq:default"]})
+    with caplog.at_level(logging.WARNING):
+        cells = raw.cells("safety-eval")
+    assert cells["xstest__homonyms_0"] == (None, "judge_failed", 0)
+    told = [one.message for one in caplog.records if "did its judge run?" in one.message]
+    assert told == [
+        'se/o__m/all.json: no row of "xstest:default" has the field "response_refusal", which decides here, '
+        "so that none has an outcome; did its judge run?"
+    ]
+
+
 def test_repeated_ids(raw: Raw) -> None:
     rows = [xstest(1), xstest(2), xstest(3), xstest(1), xstest(2, "refusal")]
     rows.append({**xstest(3, None), "is_parsing_error": True})

@@ -10,6 +10,7 @@ rule wants are passed over, and so is every other file in the folder.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from benchmirt.sources.folders import result_files
 from benchmirt.sources.raw import Found
 
 __all__ = ["read"]
+
+_log = logging.getLogger(__name__)
 
 
 def _parsed(data: bytes, shown: str) -> dict[str, Any]:
@@ -54,6 +57,20 @@ def _rows(rows: Any, task: str, shown: str) -> list[dict[str, Any]]:
     return rows
 
 
+def _tell_without_judge(table: Records, scorer: Scorer) -> None:
+    """Warn of a task none of whose rows holds what decides: its judge did not run."""
+    decide = dict.fromkeys(
+        rule.one["field"] for _, rule, parts in scorer.of(table.task) if rule.one["field"] not in parts
+    )
+    if table.size and decide and not any(map(table.has, decide)):
+        _log.warning(
+            '%s: no row of "%s" has the field "%s", which decides here, so that none has an outcome; did its judge run?',
+            table.file,
+            table.task,
+            '" or "'.join(decide),
+        )
+
+
 def read(folder: Path, model: str, shown: str, scorer: Scorer) -> Found:
     """Read the results of one model.
 
@@ -83,6 +100,7 @@ def read(folder: Path, model: str, shown: str, scorer: Scorer) -> Found:
         for task, rows in _parsed(data, place).items():
             if scorer.of(task):
                 tables.append(Records(place, task, _rows(rows, task, place), f'"{task}", row'))
+                _tell_without_judge(tables[-1], scorer)
             else:
                 unused.append(task)
     if not tables:
