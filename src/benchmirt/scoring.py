@@ -284,9 +284,13 @@ class Rule:
         An entry of a file of rules, defaults filled.
     kind
         The format that it is about.
+    file
+        What messages call the file that it stands in.
 
     Attributes
     ----------
+    tasks
+        Pattern of the tasks that it scores.
     benchmark, category, inverted, scored_as
         Facts of all its items; `benchmark` may name parts of the task.
     repeats
@@ -310,8 +314,10 @@ class Rule:
         If a template, a pattern or ``one`` makes no sense; the text says which.
     """
 
-    def __init__(self, entry: Mapping[str, Any], kind: str | None = None) -> None:
+    def __init__(self, entry: Mapping[str, Any], kind: str | None = None, file: str = "") -> None:
         self.kind = kind
+        self.file = file
+        self.tasks: str = entry["tasks"]
         self.benchmark: str = entry["benchmark"]
         self._benchmark = _told("benchmark", Template, entry["benchmark"])
         self.category: str | None = entry["category"]
@@ -810,6 +816,15 @@ class Scorer:
                 found.append((number, rule, names))
         return found
 
+    def idle(self, tasks: Iterable[str]) -> list[Rule]:
+        """Return the rules of files that stand before the last, the ordinary one, which score none of some tasks."""
+        met = list(tasks)
+        return [
+            rule
+            for rule in self.rules
+            if rule.file in self.files[:-1] and all(rule.parts_of(task) is None for task in met)
+        ]
+
     def fields(self, task: str) -> tuple[str, ...]:
         """Return the fields that grading a task needs of each row."""
         return tuple(dict.fromkeys(field for _, rule, _ in self.of(task) for field in rule.fields))
@@ -897,7 +912,7 @@ def load(files: Sequence[tuple[Path, str]], kind: str | Sequence[str], root: Pat
         for name in kinds:
             for place, entry in enumerate(read.get(name, [])):
                 try:
-                    rules.append(Rule(entry, name))
+                    rules.append(Rule(entry, name, shown))
                 except ValueError as error:
                     raise InputError(
                         f"this rule makes no sense ({error})",

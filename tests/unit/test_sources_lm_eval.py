@@ -98,6 +98,21 @@ def test_a_metric_that_the_rule_does_not_find_is_told(files: Files) -> None:
     )
 
 
+@pytest.mark.parametrize("by", ["folder", "files"])
+def test_a_rule_that_scores_nothing_is_told(files: Files, caplog: pytest.LogCaptureFixture, by: str) -> None:
+    """A misspelt task is scored by the ordinary rules, and nobody would know."""
+    files.put(NAME, [generated(0, 1), generated(1, 0)])
+    files.put(f"o__m/results_{DATE}.json", {"results": {}, "configs": {}, "model_name": "o__m"})
+    rule = {"benchmark": "mine", "question_id": "m__{doc_id}", "one": {"field": "score", "is": True}}
+    files.declare(lm_eval=[{**rule, "tasks": "gsm8k"}, {**rule, "benchmark": "other", "tasks": "gsm9k"}])
+    with caplog.at_level(logging.WARNING):
+        files.collect(by=by)
+    told = [one.message for one in caplog.records if "scores nothing" in one.message]
+    assert told == [
+        'raw: the rule for "other" in own.yaml scores nothing here: no task is called gsm9k; there are gsm8k'
+    ]
+
+
 def test_a_grade_that_no_row_has_is_told_and_not_missing_throughout(files: Files) -> None:
     """Another benchmark of the model would hide that all of this one is missing."""
     files.put(NAME, [generated(0, 1), generated(1, 0)])

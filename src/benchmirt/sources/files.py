@@ -230,6 +230,7 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
         )
     manifest = {**raw.manifest_of(source, scorer), "models_left_out": sorted(left_out)}
     done = [_finish(models[name], home, study, manifest) for name in sorted(models)]
+    raw.tell_idle(source.name, scorer, done)
     return raw.write(source, study, {"shard0": done}, items, Path(out_dir))
 
 

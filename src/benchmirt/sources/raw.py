@@ -40,6 +40,7 @@ __all__ = [
     "collect",
     "manifest_of",
     "rules",
+    "tell_idle",
     "write",
 ]
 
@@ -605,6 +606,20 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
         )
 
 
+def tell_idle(source: str, scorer: Scorer, models: Iterable[OneModel]) -> None:
+    """Warn of rules of the user that score nothing: a misspelt task would be scored by the ordinary rules in silence."""
+    tasks = {task for one in models for task in (*one.manifest["tasks"], *one.manifest["tasks_without_rule"])}
+    for rule in scorer.idle(tasks):
+        _log.warning(
+            '%s: the rule for "%s" in %s scores nothing here: no task is called %s; there are %s',
+            source,
+            rule.benchmark,
+            rule.file,
+            rule.tasks,
+            ", ".join(sorted(tasks)[:8]) + (", ..." if len(tasks) > 8 else ""),
+        )
+
+
 def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> list[Path]:
     """Collect some models of a raw source.
 
@@ -647,6 +662,7 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
         done[model] = gathered.finish(
             shown, files, found.unused, found.runs, {**manifest_of(source, scorer), **own}
         )
+    tell_idle(source.name, scorer, done.values())
     shards = {
         shard: [done[model] for model in members]
         for shard, members in jobs_of(source, list(folders))[batch.name].items()
