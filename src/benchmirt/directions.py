@@ -40,7 +40,8 @@ def table(coverage: pd.DataFrame, items: pd.DataFrame, study: Study) -> list[dic
     -------
     list of dict
         A row per pair and benchmark: ``benchmark``, ``better``, ``worse``, the two means, their ``difference`` with a 95 %
-        interval (normal, as if the two were independent, which is wider than a paired one), and the ``direction``.
+        interval (normal, as if the two were independent, which is wider as long as they pass the same items), and the
+        ``direction``.
 
     Raises
     ------

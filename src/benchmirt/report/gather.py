@@ -21,7 +21,7 @@ from benchmirt.report import POLICIES
 _TEXTS = frozenset(
     {
         *(name for facts in (ITEM_FACTS, MODEL_FACTS) for name, kind in facts.items() if kind == "str"),
-        *("claim", "fit", "fold", "item", "name", "seeds", "subset"),
+        *("claim", "fit", "fold", "group", "groups_column", "item", "name", "seeds", "subset"),
     }
 )
 """Columns of names and other texts, some of which may look like numbers."""
