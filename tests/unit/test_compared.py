@@ -12,6 +12,7 @@ from ability_fixture import calibration_of
 
 from benchmirt.ability import compared
 from benchmirt.errors import InputError
+from benchmirt.figures import compared as figure
 
 COLUMNS = (
     "claim",
@@ -89,6 +90,26 @@ def test_a_study_beside_itself_in_another_frame_is_the_same() -> None:
     found = compared.compare(here, there)
     assert found.abilities[["ability", "other"]].to_numpy().tolist() == [[1, 1], [2, 2]]
     assert found.abilities["r"].to_numpy() == pytest.approx(1.0)
+    assert found.abilities["linked"].to_numpy() == pytest.approx(1.0)
     assert not found.items["drifted"].any()
     assert found.benchmarks["common"].sum() == 200
     assert found.models.shape[0] == 40
+
+
+def test_an_ability_that_no_common_question_measures_is_not_compared(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here = calibration_of(200, seed=3, error=0.25)
+    random = np.random.default_rng(4)
+    a = here.a * [1.0, 0.0] + np.column_stack([np.zeros(200), 0.05 * random.normal(size=200)])
+    model_table = here.model_table.assign(lineage="l")
+    here = replace(here, a=a, T=np.eye(2), model_table=model_table)
+    found = compared.compare(here, here)
+    table = found.abilities.set_index("ability")
+    assert table.loc[1, "r"] == pytest.approx(1.0, abs=0.01)
+    assert table.loc[1, "linked"] > 0.95
+    assert table.loc[2, "linked"] < 0.05
+    assert table.loc[2, ["r", "low", "high"]].isna().all()
+    assert "next to nothing about the ability safety" in caplog.text
+    titles = [axes.get_title("left") for axes in figure.compared(found).axes]
+    assert sum("not linked" in title for title in titles) == 1

@@ -51,6 +51,7 @@ def test_the_planted_transformation_comes_back_though_estimates_are_shrunk(infor
     found = linking.link(first, second, priors, np.zeros(6000), np.ones(6000))
     np.testing.assert_allclose(found.M, M, atol=0.04)
     np.testing.assert_allclose(found.m, m, atol=0.04)
+    np.testing.assert_allclose(np.stack(found.measured), np.stack([np.eye(2)] * 2), atol=1e-9)
     plain = np.linalg.lstsq(first.a, second.a, rcond=None)[0]
     assert np.linalg.norm(plain - M) > 2 * np.linalg.norm(found.M - M)
 
@@ -101,6 +102,26 @@ def test_a_study_agrees_with_itself_whatever_its_frame() -> None:
     np.testing.assert_allclose(linking.axes(found.M, np.eye(2), turn.T), np.eye(2), atol=1e-9)
     assert not found.drifted.any()
     assert linking.matched(np.array([[0.1, -0.9], [0.8, 0.2]])) == [(0, 1, -0.9), (1, 0, 0.8)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_ability_that_the_items_do_not_measure_is_told_and_leaves_the_other_linked(seed: int) -> None:
+    """All items load on the first ability alone; the prior's second one has nothing to be linked by."""
+    rng = np.random.default_rng(seed)
+    a = np.column_stack([rng.normal(0.7, 1.0, 600), np.zeros(600)])
+    d = rng.normal(0.4, 1.2, 600)
+    priors = tuple(Population(np.array([scale * np.hypot(0.7, 1.0), 0.5]), 0.4, 1.2) for scale in (1.0, 1.3))
+    first = posterior(a, d, 12.0, priors[0], rng)
+    second = posterior(a * [1.3, 1.0], d + a[:, 0] * 0.5, 12.0, priors[1], rng)
+    found = linking.link(first, second, priors, np.zeros(600), np.ones(600))
+    for onto in found.measured:
+        np.testing.assert_allclose(onto, np.diag([1.0, 0.0]), atol=0.06)
+    assert found.M[0, 0] == pytest.approx(1.3, abs=0.1)
+    assert found.m[0] == pytest.approx(0.5, abs=0.1)
+    assert np.abs(found.easier).mean() < 0.15
+    assert abs(float(found.easier.mean())) < 0.04
+    assert found.drifted.mean() < 0.01
+    assert linking.axes(found.M, np.eye(2), np.eye(2))[0, 0] > 0.98
 
 
 def test_what_cannot_be_linked_is_told() -> None:

@@ -6,6 +6,7 @@ are at hand, the two studies' tables of verdicts.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,17 @@ from benchmirt.resampling import generator, item_units, percentile
 
 __all__ = ["Compared", "compare", "verdicts", "write"]
 
+_log = logging.getLogger(__name__)
+
 Floats = NDArray[np.float64]
 
 REPLICATES = 200
+LEAST_LINKED = 0.5
 METHOD = (
     "The items that both studies calibrated link their abilities (moments of the items, without prior and error); an item "
     "drifted where Lord's chi-square, divided by what the typical item shows, is flagged at a false discovery rate of "
-    f"{FALSE_DISCOVERIES}. Intervals of the correlations draw the items' testlets again."
+    f"{FALSE_DISCOVERIES}. Intervals of the correlations draw the items' testlets again. An ability of which the common items "
+    "measure less than half in either study is not compared."
 )
 _VERDICTS = (
     "claim",
@@ -62,8 +67,9 @@ class Compared:
     link
         How the abilities of the two go together.
     abilities
-        A row per pair of abilities that go together: correlation over models like this study's, its interval, and the
-        correlation over the models that both studies have, with their number.
+        A row per pair of abilities that go together: correlation over models like this study's, its interval, the share of
+        their variance that the common items measure in both studies (``linked``), and the correlation over the models that
+        both studies have, with their number. The first is left out where that share is less than half.
     items
         A row per item that both calibrated.
     benchmarks
@@ -146,7 +152,7 @@ def compare(here: Calibration, there: Calibration, seed: int = 0) -> Compared:
     models = _models(here, there, found)
     pairs = matched(axes(found.M, here.T, there.T))
     replicates = _replicates(found, calibrated["testlet"], here.T, there.T, seed)
-    abilities = _abilities(here, there, pairs, replicates, models)
+    abilities = _abilities(here, there, found, pairs, replicates, models)
     return Compared(found, abilities, items, _benchmarks(here, there, items), models, common.edited)
 
 
@@ -222,13 +228,24 @@ def _correlation(pairs: Floats) -> float:
 def _abilities(
     here: Calibration,
     there: Calibration,
+    found: Link,
     pairs: list[tuple[int, int, float]],
     replicates: Floats,
     models: pd.DataFrame,
 ) -> pd.DataFrame:
     rows = []
     for k, other, r in pairs:
+        axes_of_both = here.T[:, k], there.T[:, other]
+        linked = min(
+            float(axis @ onto @ axis) for axis, onto in zip(axes_of_both, found.measured, strict=True)
+        )
         low, high = percentile(replicates[:, k, other])
+        if linked < LEAST_LINKED:
+            r = low = high = np.nan
+            _log.warning(
+                "the common questions say next to nothing about the ability %s in one of the studies: it is not compared",
+                here.labels[k],
+            )
         columns = [f"ability_{k + 1}_here", f"ability_{k + 1}_there"]
         shared = models.dropna(subset=columns)
         rows.append(
@@ -240,6 +257,7 @@ def _abilities(
                 "r": r,
                 "low": low,
                 "high": high,
+                "linked": linked,
                 "models": len(shared),
                 "r_models": _correlation(shared[columns].to_numpy(dtype=np.float64)),
             }

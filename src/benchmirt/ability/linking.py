@@ -4,7 +4,9 @@ Two studies settle location, scale and rotation of their abilities by their own 
 a_2 = a_1 M and d_2 = d_1 + a_1 m: the abilities of the first are theta_1 = M theta_2 + m (Li and Lissitz 2000; Oshima, Davey and
 Lee 2000). The items' second moments in either frame settle m, and M up to a rotation, which is the one nearest to the cross
 moments; priors, which shrink estimates, and the errors' share are taken out of the moments (Fuller 1987, 2.2). Unlike a
-regression this holds whether the errors of the two studies are independent or, as where they share models, not.
+regression this holds whether the errors of the two studies are independent or, as where they share models, not. Where the
+items of a study tell models apart in fewer directions than there are abilities, the other directions cannot be linked, and
+`Link.measured` says which.
 
 Whether an item drifted is then Lord's (1980) chi-square in K + 1 dimensions, between what the data of either study say of it.
 Models of one lineage are no independent witnesses, and posteriors of fits without sampling are too narrow, so the statistic is
@@ -24,7 +26,17 @@ from benchmirt import identification as ident
 from benchmirt.errors import InputError
 from benchmirt.likelihood import probability
 
-__all__ = ["Link", "Parameters", "Population", "axes", "least_items", "link", "matched", "transform"]
+__all__ = [
+    "Link",
+    "Parameters",
+    "Population",
+    "axes",
+    "least_items",
+    "link",
+    "matched",
+    "measured",
+    "transform",
+]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -32,6 +44,7 @@ Bools = NDArray[np.bool_]
 FALSE_DISCOVERIES = 0.05
 _ROUNDS = 10
 _LEAST_INFORMATION = 0.05  # of the data, in that of the prior: below it their difference is mostly rounding
+_LEAST_RELIABLE = 0.1  # of what varies in a direction, that is no error
 _NODES = 400
 
 
@@ -124,6 +137,8 @@ class Link:
         What the data of either study say of the items.
     used
         The items that the link rests on, shape (J,).
+    measured
+        Projectors (K, K) onto the abilities of either study that these items measure; of the others no link knows anything.
     """
 
     M: Floats
@@ -137,24 +152,58 @@ class Link:
     rounds: int
     evidence: tuple[Evidence, Evidence]
     used: Bools
+    measured: tuple[Floats, Floats]
 
 
 def _root(matrix: Floats) -> Floats:
-    """Symmetric root of a symmetric matrix, whose eigenvalues that are not positive count as tiny."""
+    """Symmetric root of a positive definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 1e-9 * values.max())) @ vectors.T)
+    return np.asarray(vectors * np.sqrt(values) @ vectors.T)
+
+
+def _moments(one: Evidence, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Take the weighted second moments of the items' parameters apart, into what differs and what is error.
+
+    Returns
+    -------
+    A matrix S (K + 1, K + 1) whose columns are directions, with S S' the moments of the estimates; the share of each direction
+    that is no error, (K + 1,), at most 1 and ascending, below 0 where errors are larger than all that varies; and the moments
+    without the errors, S diag(share) S', with `_LEAST_RELIABLE` in the place of lower shares, since nothing can be divided by
+    less than nothing (Fuller 1987, 2.2.2, bounds them in the same way).
+    """
+    raw = np.einsum("j,jp,jq->pq", weight, one.values, one.values)
+    root = _root(raw)
+    inverse = np.linalg.inv(root)
+    errors = inverse @ np.einsum("j,jpq->pq", weight, one.cov) @ inverse
+    noise, directions = np.linalg.eigh(errors)
+    S = root @ directions[:, ::-1]
+    share = 1 - noise[::-1]
+    return S, share, np.asarray(S * np.maximum(share, _LEAST_RELIABLE) @ S.T)
+
+
+def _weight(first: Evidence, second: Evidence) -> Floats:
+    """Weights of the items, shape (J,): less where the data say less."""
+    return np.asarray(1 / (1 + first.spread + second.spread))
+
+
+def measured(one: Evidence, other: Evidence) -> Floats:
+    """Return the projector (K, K) onto the abilities of `one` study that the items measure there.
+
+    Those are the directions in which discriminations differ by more than their errors; of the others the items say nothing,
+    whatever the link. `other` has a say in the items' weights only.
+    """
+    k = one.values.shape[1] - 1
+    discriminations = Evidence(one.values[:, :k], one.cov[:, :k, :k], one.known, one.spread)
+    S, share, _ = _moments(discriminations, _weight(one, other))
+    basis = np.linalg.qr(S[:, share > _LEAST_RELIABLE])[0]
+    return np.asarray(basis @ basis.T)
 
 
 def transform(first: Evidence, second: Evidence) -> tuple[Floats, Floats]:
     """Return M and m from items that work alike in both studies, and of which both know something."""
     k = first.values.shape[1] - 1
-    weight = 1 / (1 + first.spread + second.spread)
-
-    def moments(one: Evidence) -> Floats:
-        x = one.values
-        return np.asarray(np.einsum("j,jp,jq->pq", weight, x, x) - np.einsum("j,jpq->pq", weight, one.cov))
-
-    of_first, of_second = moments(first), moments(second)
+    weight = _weight(first, second)
+    of_first, of_second = (_moments(one, weight)[2] for one in (first, second))
     root_1, root_2 = _root(of_first[:k, :k]), _root(of_second[:k, :k])
     cross = np.einsum("j,jp,jq->pq", weight, first.values[:, :k], second.values[:, :k])
     left, _, right = np.linalg.svd(np.linalg.solve(root_1, cross) @ np.linalg.inv(root_2))
@@ -244,7 +293,9 @@ def link(
     theta = np.random.default_rng(seed).standard_normal((_NODES, k))
     of_first = _expected(first, floor, ceiling, theta)
     of_second = _expected(second, floor, ceiling, (theta - m) @ np.linalg.inv(M).T)
-    return Link(M, m, chi_square, p, q, flagged, inflation, of_second - of_first, rounds, (one, two), used)
+    easier = of_second - of_first
+    found = measured(one[used], two[used]), measured(two[used], one[used])
+    return Link(M, m, chi_square, p, q, flagged, inflation, easier, rounds, (one, two), used, found)
 
 
 def axes(M: Floats, first: Floats, second: Floats) -> Floats:

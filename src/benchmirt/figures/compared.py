@@ -48,8 +48,11 @@ def _abilities(axes: Axes, entry: pd.Series, models: pd.DataFrame) -> None:
         )
     axes.set_xlabel(printable(words.shorten(f"{entry['name']}, this study", 34)))
     axes.set_ylabel("the same, other study")
+    ends = f"{words.number(entry['low'])}, {words.number(entry['high'])}"
     axes.set_title(
-        f"correlation of the axes {words.number(entry['r'])} [{words.number(entry['low'])}, {words.number(entry['high'])}]",
+        f"correlation of the axes {words.number(entry['r'])} [{ends}]"
+        if np.isfinite(entry["r"])
+        else "not linked: the common questions do not measure it",
         fontsize=7,
         fontweight="normal",
     )
@@ -109,6 +112,8 @@ def compared(found: Compared) -> Figure:
     _benchmarks(bottom.subplots(), table)
     said = "; ".join(
         f"{entry['name']} goes with {entry['other_name']} at {words.number(entry['r'])}"
+        if np.isfinite(entry["r"])
+        else f"{entry['name']} is not linked"
         for _, entry in found.abilities.iterrows()
     )
     drifted = int(found.items["drifted"].sum())
