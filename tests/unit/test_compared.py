@@ -109,7 +109,9 @@ def test_an_ability_that_no_common_question_measures_is_not_compared(
     assert table.loc[1, "r"] == pytest.approx(1.0, abs=0.01)
     assert table.loc[1, "linked"] > 0.95
     assert table.loc[2, "linked"] < 0.05
-    assert table.loc[2, ["r", "low", "high"]].isna().all()
+    assert table.loc[2, ["r", "low", "high", "r_models"]].isna().all()
+    assert found.models["ability_2_there"].isna().all()
+    assert found.models["ability_1_there"].notna().all()
     assert "next to nothing about the ability safety" in caplog.text
     titles = [axes.get_title("left") for axes in figure.compared(found).axes]
     assert sum("not linked" in title for title in titles) == 1

@@ -69,7 +69,8 @@ class Compared:
     abilities
         A row per pair of abilities that go together: correlation over models like this study's, its interval, the share of
         their variance that the common items measure in both studies (``linked``), and the correlation over the models that
-        both studies have, with their number. The first is left out where that share is less than half.
+        both studies have, with their number. Where that share is less than half, the correlations and the other study's
+        places on the ability are left out.
     items
         A row per item that both calibrated.
     benchmarks
@@ -153,6 +154,8 @@ def compare(here: Calibration, there: Calibration, seed: int = 0) -> Compared:
     pairs = matched(axes(found.M, here.T, there.T))
     replicates = _replicates(found, calibrated["testlet"], here.T, there.T, seed)
     abilities = _abilities(here, there, found, pairs, replicates, models)
+    for k in abilities.loc[abilities["r"].isna(), "ability"]:
+        models[f"ability_{k}_there"] = np.nan
     return Compared(found, abilities, items, _benchmarks(here, there, items), models, common.edited)
 
 
@@ -259,7 +262,9 @@ def _abilities(
                 "high": high,
                 "linked": linked,
                 "models": len(shared),
-                "r_models": _correlation(shared[columns].to_numpy(dtype=np.float64)),
+                "r_models": _correlation(shared[columns].to_numpy(dtype=np.float64))
+                if np.isfinite(r)
+                else np.nan,
             }
         )
     return pd.DataFrame(rows)
@@ -335,7 +340,7 @@ def write(
         "models": {
             "here": len(here.model_table),
             "there": len(there.model_table),
-            "common": int(compared.models[["ability_1_here", "ability_1_there"]].notna().all(axis=1).sum()),
+            "common": int(here.model_table["model"].isin(there.model_table["model"]).sum()),
         },
         "link": {name: getattr(compared.link, name) for name in ("M", "m", "inflation", "rounds")},
         "verdicts_changed": None if claims is None else int(claims["changed"].sum()),

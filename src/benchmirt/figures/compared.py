@@ -43,9 +43,8 @@ def _abilities(axes: Axes, entry: pd.Series, models: pd.DataFrame) -> None:
         axes.plot([low, high], [low, high], color=PALE, linewidth=0.8, zorder=1)
         axes.plot(x, y, linestyle="none", marker="o", markersize=3, color=BLUE, alpha=0.8, zorder=2)
     else:
-        axes.text(
-            0.5, 0.5, "no model in common", ha="center", va="center", color=GREY, transform=axes.transAxes
-        )
+        said = "no model in common" if np.isfinite(entry["r"]) else "not compared"
+        axes.text(0.5, 0.5, said, ha="center", va="center", color=GREY, transform=axes.transAxes)
     axes.set_xlabel(printable(words.shorten(f"{entry['name']}, this study", 34)))
     axes.set_ylabel("the same, other study")
     ends = f"{words.number(entry['low'])}, {words.number(entry['high'])}"
