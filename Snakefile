@@ -8,7 +8,7 @@ outcomes -> response matrix -> fits -> dimensions -> claims -> report. Each resu
     <results>/fits.csv, fits/{fit}/seed{seed}.nc      a row and a folder per fit, a file per seed
     <results>/dimensions/, prediction/, shortforms/, pairs/    what is measured, how well it predicts, what fewer items lose
     <results>/claims/{claim}.json, claims.csv         a record per claim, a row per claim
-    <results>/calibration/, scores/, shortform/, adaptive/, compared/    for new models, other studies; if asked for
+    <results>/calibration/, scores/, extended/, shortform/, adaptive/, compared/    for new models, other studies; if asked for
     <results>/report/index.html, figures/, profiles/  the page, its figures, tables of benchmarks; report/benchmark/: their pages
     <results>/logs/, benchmarks/                      what each job said; its seconds and memory
 

@@ -40,6 +40,7 @@ __all__ = [
     "coverage_schema",
     "from_arrays",
     "item_table_schema",
+    "limits_of",
     "load",
     "merge",
     "model_table_schema",
@@ -1193,7 +1194,7 @@ def _counts(table: pd.DataFrame) -> dict[str, int]:
 # -- loading ------------------------------------------------------------------------------------------------
 
 
-def _asymptotes(item_table: pd.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def limits_of(item_table: pd.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return floors 1/options, and ceilings 1 - 1/options of inverted items; 0 and 1 elsewhere."""
     chance = 1.0 / item_table["options"].to_numpy(dtype=np.float64, na_value=np.inf)
     inverted = item_table["inverted"].to_numpy(dtype=bool)
@@ -1235,7 +1236,7 @@ def _assemble(
 def _data(
     responses: NDArray[np.int8], item_table: pd.DataFrame, model_table: pd.DataFrame, asymptotes: bool
 ) -> ResponseData:
-    floor, ceiling = _asymptotes(item_table)
+    floor, ceiling = limits_of(item_table)
     if not asymptotes:
         floor, ceiling = np.zeros_like(floor), np.ones_like(ceiling)
     return ResponseData(

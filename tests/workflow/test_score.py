@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tiny import MODELS, Finished, Run, Workflow, write_config
+from tiny import MODELS, Finished, Run, Workflow, write_config, write_responses
 
 from benchmirt.ability import calibration
 from benchmirt.adaptive import trial
@@ -183,6 +183,35 @@ def test_another_study_is_set_beside_this_one(day_two: Path, finished: Finished)
     assert without.code != 0
     assert "there is no study to compare with" in without.text
     assert "Traceback" not in without.text
+
+
+def test_a_new_benchmark_joins_the_calibration(day_two: Path, finished: Finished) -> None:
+    """Through the study's own models: the calibration grows, and a model that ran on the new benchmark alone is placed."""
+    write_responses(day_two / "mine.csv", MODELS, 50, 5, "mine")
+    source = {"name": "mine", "kind": "table", "responses": "mine.csv", "benchmark": "my quiz"}
+    config = {**finished.config, "score": {"models": [source]}}
+    write_config(day_two, config)
+    run = finished.workflow.call(day_two, "extend")
+    assert run.code == 0, run.text[-3000:]
+    assert run.rules == {"collect_new", "extend"}
+    extended = calibration.read(day_two / "results" / "extended")
+    before = calibration.read(day_two / "results" / "calibration")
+    assert extended.items[: len(before.items)] == before.items
+    assert extended.benchmark_table.set_index("benchmark").loc["my quiz", "items"] == 50
+    assert extended.about["extended"][0]["models"] == len(MODELS)
+    pd.read_csv(day_two / "mine.csv")[["question_id", MODELS[0]]].rename(columns={MODELS[0]: "fresh"}).to_csv(
+        day_two / "fresh.csv", index=False
+    )
+    fresh = {"name": "fresh", "kind": "table", "responses": "fresh.csv", "benchmark": "my quiz"}
+    write_config(
+        day_two, {**finished.config, "score": {"calibration": "results/extended", "models": [fresh]}}
+    )
+    placed = finished.workflow.call(day_two, "score")
+    assert placed.code == 0, placed.text[-3000:]
+    table = pd.read_csv(day_two / "results" / "scores" / "scores.csv")
+    assert table["outcomes"].tolist() == [len(extended.items) - len(before.items)]
+    write_config(day_two, {**config, "score": {"models": [{**source, "responses": "first.csv"}]}})
+    refused(finished.workflow.call(day_two, "extend"), "knows all of these questions already")
 
 
 def test_adaptive_tests_are_tried_out_on_models_held_out(day_two: Path, finished: Finished) -> None:

@@ -1,10 +1,12 @@
 """Score: what a finished study is good for on the second day.
 
 in    <results>/matrix/honest/, <results>/dimensions/; outcomes of new models, a calibration from elsewhere
-out   <results>/calibration/, <results>/scores/, <results>/shortform/, <results>/adaptive/, <results>/compared/
+out   <results>/calibration/, <results>/scores/, <results>/extended/, <results>/shortform/, <results>/adaptive/,
+      <results>/compared/
 steps calibration  freezes items, abilities and population of the corrected fit in a folder that can be copied or published
       collect_new  reads a source of new models, of any kind
       score        places new models on the abilities, and predicts the benchmarks that they were not run on (if asked for)
+      extend       adds the items of a new benchmark to the calibration, through models that both know (if asked for)
       shortform    chooses the questions that tell most about the abilities (if asked for)
       adaptive     tests the study's models adaptively, each held out of the calibration (if asked for)
       compare_studies  links another study's calibration: are the abilities the same, which items drifted, which verdicts
@@ -97,6 +99,28 @@ rule score:
         fingerprint=code_of("score"),
     script:
         "../../scripts/score.py"
+
+
+rule extend:
+    input:
+        calibration=calibration(STUDY.score["calibration"]),
+        outcomes=lambda w: or_stop(studies.need_newcomers, STUDY)
+        or [f"<results>/scores/outcomes/{name}" for name in NEW_FILES],
+    output:
+        [update(path) for path in calibration("<results>/extended")],
+    log:
+        "<logs>/extend.log",
+    benchmark:
+        "<benchmarks>/extend.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(3000),
+    params:
+        fingerprint=code_of("extend"),
+    script:
+        "../../scripts/extend.py"
 
 
 rule shortform:

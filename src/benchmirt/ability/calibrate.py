@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from benchmirt.dimensions.labels import Labels
     from benchmirt.matrix import ResponseData
 
-__all__ = ["build", "memberships"]
+__all__ = ["build", "commonest", "memberships"]
 
 Floats = NDArray[np.float64]
 MODEL_FACTS = ("model", "family", "lineage", "observed", "mean")
@@ -132,7 +132,7 @@ def _benchmark_table(
     rows = pd.DataFrame(
         {
             "benchmark": names,
-            "category": [_commonest(table.loc[table["benchmark"] == name, "category"]) for name in names],
+            "category": [commonest(table.loc[table["benchmark"] == name, "category"]) for name in names],
             "items": [int((table["benchmark"] == name).sum()) for name in names],
             "calibrated": [int(table.loc[table["benchmark"] == name, "calibrated"].sum()) for name in names],
         }
@@ -152,7 +152,8 @@ def _benchmark_table(
     return rows
 
 
-def _commonest(column: pd.Series) -> str | None:
+def commonest(column: pd.Series) -> str | None:
+    """Return the value that is met most often, None where there is none."""
     found = column.dropna()
     return None if found.empty else str(found.mode().iloc[0])
 

@@ -202,6 +202,11 @@ def _readme(about: Mapping[str, Any]) -> str:
         for entry in about["abilities"]
     )
     made = about["provenance"]
+    extended = "".join(
+        f"Extended by {', '.join(one['benchmarks'])}: {one['items']:,} items, through {one['models']:,} models that both know. "
+        "What was known before stayed as it was.\n\n"
+        for one in about.get("extended", [])
+    )
     return f"""# Calibration of the study "{about["study"]}"
 
 {simulated}{about["title"]}: {about["items"]:,} items calibrated on {about["models"]:,} models, abilities: {named}.
@@ -219,7 +224,7 @@ Fit "{about["fit"]}" by {about["engine"]}, {about["how"]}.
 
 To place a model, run `snakemake score` with `score: {{calibration: THIS FOLDER, models: [...]}}`.
 
-Made by benchmirt {made["benchmirt"]}, commit {made["commit"]}; data {made["data_hash"]}, configuration
+{extended}Made by benchmirt {made["benchmirt"]}, commit {made["commit"]}; data {made["data_hash"]}, configuration
 {made["config_sha256"]}.
 """
 
