@@ -101,8 +101,8 @@ def closing(results: str | Path, targets: Iterable[str] = ()) -> str:
     results
         The results folder.
     targets
-        What was asked for. New models' scores, a short form, the trial of adaptive tests and another study have their own
-        line; for anything else the line tells of the report and of how many claims had which verdict.
+        What was asked for. New models' scores, an extended calibration, a short form, the trial of adaptive tests and another
+        study have their own line; for anything else the line tells of the report and of how many claims had which verdict.
 
     Returns
     -------
@@ -111,6 +111,7 @@ def closing(results: str | Path, targets: Iterable[str] = ()) -> str:
     """
     asked = {
         "score": ("Scores of the new models", "scores/scores.csv"),
+        "extend": ("Calibration with the new questions", "extended/calibration.json"),
         "shortform": ("List of questions", "shortform/shortform.csv"),
         "adaptive": ("Adaptive tests on trial", "adaptive/curve.csv"),
         "compare_studies": ("The two studies", "compared/abilities.csv"),

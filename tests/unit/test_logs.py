@@ -86,6 +86,7 @@ def test_closing_names_what_was_asked_for(tmp_path: Path) -> None:
         logs.closing(tmp_path, ["shortform"])
         == f"List of questions: {tmp_path / 'shortform' / 'shortform.csv'}"
     )
+    assert logs.closing(tmp_path, ["extend"]).endswith(str(tmp_path / "extended" / "calibration.json"))
     assert logs.closing(tmp_path, ["adaptive"]).endswith(str(tmp_path / "adaptive" / "curve.csv"))
     assert logs.closing(tmp_path, ["all"]) == ""
 
