@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((REPOSITORY / "scripts").glob("*.py"))
@@ -98,3 +99,16 @@ def test_a_rule_file_opens_with_its_part_of_the_story(file: Path) -> None:
 
 def test_the_front_door_is_short() -> None:
     assert len((REPOSITORY / "Snakefile").read_text(encoding="utf-8").splitlines()) < 60
+
+
+@pytest.mark.parametrize("profile", ["slurm", "cluster-generic"])
+def test_a_profile_names_rules_that_there_are(profile: str) -> None:
+    path = REPOSITORY / "workflow" / "profiles" / profile / "config.yaml"
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    arrays = settings.get("slurm-array-jobs", "")
+    named = {*settings["set-resources"], *filter(None, arrays.split(","))}
+    texts = [file.read_text(encoding="utf-8") for file in (REPOSITORY / "workflow" / "rules").glob("*.smk")]
+    rules = set(re.findall(r"^(?:rule|use rule \w+ as) (\w+)", "\n".join(texts), flags=re.MULTILINE))
+    assert named - rules == set()
+    # the plugin loses jobs of an array that `jobs` does not let in
+    assert not arrays or settings["jobs"] >= 1000
