@@ -158,6 +158,11 @@ def test_rows_are_kept_and_counted_on(tmp_path: Path) -> None:
 def test_the_table_is_readable() -> None:
     text = table.markdown(table.coverage(_rows()))
     assert "| published | C9 | n | 100 | .900 |" in text
+    border = _rows().assign(plan=table.BORDER)
+    text = table.markdown(table.coverage(border))
+    assert "| border | C9 | n | 100 | .900 |" in text, "the truth lies on its border"
+    border["region_low"] = None
+    assert "| border | C9 |" not in table.markdown(table.coverage(border))
 
 
 # -- a twin -------------------------------------------------------------------------------------------------

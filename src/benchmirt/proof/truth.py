@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmirt import identification as ident
 from benchmirt.claims.direction import angle_to, leaning
+from benchmirt.proof.table import BORDER
 from benchmirt.simulate import population
 from benchmirt.simulate.design import Benchmark
 from benchmirt.simulate.population import FRAME, Models, Twin
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ABILITIES = ("reasoning", "safety")
-PLANS = ("published", "border")
+PLANS = ("published", BORDER)
 """Directions as the published study has them, and such that what four claims say is just not so."""
 _CROWD = 10_000
 _ITEMS_PER_UNIT = 4000
@@ -93,7 +94,7 @@ class Known:
     @classmethod
     def build(cls, name: str, seed: int = 0) -> Known:
         """Compute what is true of a plan."""
-        plan = _at_the_border(seed) if name == "border" else population.as_plan()
+        plan = _at_the_border(seed) if name == PLANS[1] else population.as_plan()
         models = population.draw_models(np.random.default_rng([seed, 2]), _CROWD, related=False)
         plane = models.theta @ np.linalg.inv(FRAME).T
         plane = plane - plane.mean(axis=0)
