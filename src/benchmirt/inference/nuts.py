@@ -56,6 +56,7 @@ EFFECTS = ("gamma", "sigma_t")
 KEPT_ITEM_DRAWS = 100  # at least, of all items, and more of them where that many values take little room:
 KEPT_ITEM_VALUES = 4_000_000
 CHECKED_ITEMS = 500
+_by_item = jax.jit(item_log_likelihood)
 START_SPREAD = 0.5
 ABILITY_STRETCH = 1.3  # EM holds the items fixed where it says how sure an ability is; the weakest models' are wider by half
 RHAT_LIMIT = 1.01
@@ -203,7 +204,7 @@ def _problem(data: ResponseData, state: State, priors: Priors, mesh: Mesh) -> _P
     asymptotes = asymptotes_of(data.floor, data.ceiling)
     state = match_items(state, plain, asymptotes, priors, testlet)
     effects = effects_of(state, testlet)
-    reference = item_log_likelihood(state.m, state.mu[:, :-1], state.mu[:, -1], plain, asymptotes, effects)
+    reference = _by_item(state.m, state.mu[:, :-1], state.mu[:, -1], plain, asymptotes, effects)
     shared = mesh.shape[tiles.AXIS] > 1
     responses = tiles.split(data.responses, mesh) if shared else plain
     theta_tril = ABILITY_STRETCH * jnp.linalg.cholesky(state.v)
