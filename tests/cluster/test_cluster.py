@@ -111,10 +111,19 @@ def test_a_study_runs_to_its_report(
     jobs = slurm.jobs(tmp_path)
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     assert not [job for job in jobs if "TresPerJob" in job], "this study asks for no GPU"
-    arrays = Counter(job["ArrayJobId"] for job in jobs if "ArrayJobId" in job)
-    assert (max(arrays.values(), default=0) > 1) == (profile == "slurm")
     again = call(workflow, tmp_path, profile)
     assert "Nothing to be done" in again.text
+
+
+def test_many_seeds_go_in_as_one_array(workflow: Workflow, slurm: OneNode, tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    write_config(tmp_path, {**config, "fits": {**config["fits"], "seeds": 5}})
+    run = call(workflow, tmp_path, "slurm", FITTED)
+    assert run.code == 0, run.text[-4000:]
+    jobs = slurm.jobs(tmp_path)
+    assert {job["JobState"] for job in jobs} == {"COMPLETED"}
+    arrays = Counter(job["ArrayJobId"] for job in jobs if "ArrayJobId" in job)
+    assert list(arrays.values()) == [4], "all but the first seed, which goes before the others"
 
 
 @both_profiles
