@@ -146,7 +146,7 @@ def _data(twin: Twin) -> ResponseData:
     models = pd.DataFrame(
         {"model": names, "lineage": [f"lineage-{code:03d}" for code in twin.models.lineage]}
     )
-    kept = {"kept": True, "drop_reason": pd.array([None], dtype="string")[0]}
+    kept: dict[str, Any] = {"kept": True, "drop_reason": None}
     return ResponseData(
         responses=twin.responses,
         models=tuple(names),
