@@ -82,7 +82,9 @@ def common_models(
         rows = table.loc[[model for model, mine in zip(models, own, strict=True) if mine]]
         shown = rows[[f"ability_{k + 1}" for k in range(dims)]].to_numpy(dtype=np.float64)
         mean[own] = shown @ np.linalg.inv(calibration.T)
-        share = rows["observed"].to_numpy(dtype=np.float64) / len(calibration.item_table)
+        # the calibration does not know which of its items each of its models was run on, only how many
+        every = len(calibration.item_table)
+        share = rows.get("observed", pd.Series(every, rows.index)).to_numpy(dtype=np.float64) / every
         weight = np.asarray(weight_at(jnp.asarray(mean[own], jnp.float32), items_of(calibration)), np.float64)
         told = np.einsum("nj,jk,jl->nkl", weight, calibration.a, calibration.a, optimize=True)
         cov[own] = np.linalg.inv(np.eye(dims) + np.minimum(share, 1.0)[:, None, None] * told)
