@@ -277,11 +277,19 @@ def gpqa(doc_id: int, score: int, order: Sequence[int], right: int = 0) -> Row:
     }
 
 
-def test_gpqa_and_evalscope_1602_shuffled_answer_letters_are_compared_by_text(files: Files) -> None:
-    """The leaderboard's GPQA shuffles answers for each run: "(A)" and "(C)" may be the same answer (evalscope #1602)."""
+@pytest.mark.parametrize(
+    "task", ["leaderboard_gpqa_extended", "leaderboard_gpqa_main", "gpqa_diamond_zeroshot"]
+)
+def test_gpqa_and_evalscope_1602_shuffled_answer_letters_are_compared_by_text(
+    files: Files, task: str
+) -> None:
+    """GPQA's answers are shuffled for each run: "(A)" and "(C)" may be the same answer (evalscope #1602).
+
+    So the harness' own hash of the document differs from run to run, and cannot tell what was asked.
+    """
     rng = np.random.default_rng(4)
     cells = truth(6, 8)
-    study = Study(files, "leaderboard_gpqa_extended")
+    study = Study(files, task)
     orders = {(k, model): rng.permutation(4) for k in range(1, 8) for model in range(3, 6)}
     for model in range(6):
         rows = [gpqa(k, int(cells[k, model]), orders.get((k, model), range(4))) for k in range(8)]
@@ -303,6 +311,37 @@ def test_gpqa_and_evalscope_1602_shuffled_answer_letters_are_compared_by_text(fi
     )
     np.testing.assert_array_equal(values(responses), np.where(lost, -1, cells))
     assert (conflicts["done"] == "missing").sum() == lost.sum()
+
+
+def test_evalscope_1602_options_shuffled_within_the_prompt(files: Files) -> None:
+    """Reviews hold the options in the prompt, as they were shuffled, and their texts beside it."""
+    rng = np.random.default_rng(5)
+    cells = truth(4, 6)
+    for model in range(4):
+        rows = []
+        for k in range(6):
+            texts = [f"{k} right", *(f"{k} wrong {n}" for n in range(3))]
+            order = rng.permutation(4) if model else range(4)
+            prompt = "\n".join([f"simulated question {k}", *(texts[n] for n in order)])
+            told = {"correct_answer": texts[0], "incorrect_answers": texts[1:]}
+            if (k, model) == (5, 3):
+                told["incorrect_answers"] = [*texts[1:3], "another"]
+            score = {"value": {"acc": int(cells[k, model])}, "prediction": "A", "extracted_prediction": "A"}
+            sample = {"score": score, "sample_id": k, "group_id": k, "sample_metadata": told}
+            target = LETTERS[[*order].index(0)]
+            messages = [{"role": "user", "content": prompt}]
+            rows.append({"index": k, "target": target, "messages": messages, "sample_score": sample})
+        files.put(f"reviews/org__m{model}/gpqa_diamond_default.jsonl", rows)
+    study = files.study(by="files", filter={"min_observed": 1})
+    shards = files.collect(by="files", filter={"min_observed": 1})
+    matrix.build(shards, study, "honest", files.home / "m")
+    responses = pd.read_parquet(files.home / "m" / "responses.parquet").set_index("question_id")
+    cells[5, 3] = -1
+    np.testing.assert_array_equal(values(responses), cells)
+    conflicts = pd.read_csv(files.home / "m" / "conflicts.csv")
+    assert conflicts[["model", "question_id", "kind"]].to_numpy().tolist() == [
+        ["org__m3", "gpqa_diamond_default__5", "edited options"]
+    ]
 
 
 def test_a_changed_key_shows_through_shuffled_letters(files: Files) -> None:

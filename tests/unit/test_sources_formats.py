@@ -246,6 +246,43 @@ def test_every_eval_ever_has_a_row_per_metric(files: Files) -> None:
     assert files.cells(by="files") == {"b__b_1": (0, None, 0)}
 
 
+@pytest.mark.parametrize("by_id", [False, True])
+def test_every_eval_ever_metric_whose_lower_score_is_the_better_one(files: Files, by_id: bool) -> None:
+    """The totals beside the samples say so; the grades as they stand would turn the outcomes round in silence."""
+    own: Row = {"evaluation_result_id": "toxic"} if by_id else {}
+    rows = [
+        record(1, 1.0, **own),
+        record(2, 0.0, **own),
+        record(3, 1.0, **own),
+        record(4, 0.0, **own, evaluation_name="c"),
+    ]
+    for row, correct in zip(rows, [False, True, True, False], strict=True):
+        row["evaluation"]["is_correct"] = correct
+    result = {**own, "evaluation_name": "b", "metric_config": {"lower_is_better": True}}
+    others = [{"evaluation_name": "c", "metric_config": {"lower_is_better": False}}]
+    if by_id:
+        rows[3]["evaluation_result_id"] = "right"
+        others = [{**others[0], "evaluation_name": "b", "evaluation_result_id": "right"}]
+    files.put("e_samples.jsonl", rows)
+    files.put("e.json", {"model_info": {}, "evaluation_results": [result, *others]})
+    words = ["the lower grade is the better one, and no rule says so", "e.json", "scores.score, is: false"]
+    holds(files.fault(by="files"), words)
+    rule = {
+        "benchmark": "b",
+        "tasks": "b",
+        "question_id": "b__{id}",
+        "one": {"field": "scores.score", "is": False},
+        "failure": {"why": "missing"},
+    }
+    files.declare(every_eval_ever=rule)
+    assert {name: cell[:2] for name, cell in files.cells(by="files").items()} == {
+        "b__b_1": (0, None),
+        "b__b_2": (1, None),
+        "b__b_3": (None, "conflict"),
+        "c__b_4": (0, None),
+    }
+
+
 # -- evalscope ----------------------------------------------------------------------------------------------
 
 
@@ -406,6 +443,17 @@ def test_scores_of_long_tables(files: Files) -> None:
         (0, None),
     ]
     assert files.table(by="files")["score"].fillna(-1).tolist() == [0.65, 1, -1, -1, -1, 0]
+
+
+def test_truth_values_as_spreadsheets_write_them(files: Files) -> None:
+    files.put("t.csv", "model,question_id,outcome\na,1,TRUE\na,2,FALSE\na,3,true\na,4,False\na,5,T\n")
+    assert [cell[:2] for cell in files.cells(by="files").values()] == [
+        (1, None),
+        (0, None),
+        (1, None),
+        (0, None),
+        (None, "unparsed"),
+    ]
 
 
 def test_a_grade_that_is_nearly_0_or_1_is_neither(files: Files) -> None:

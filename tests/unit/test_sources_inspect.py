@@ -219,6 +219,41 @@ def test_epochs_with_a_declared_reduction(
     assert files.manifests()[0]["read"]["repeated"] == len(values) - 1
 
 
+@pytest.mark.parametrize(
+    ("repeats", "values", "expected"),
+    [
+        ("majority", {1: ["C", "C", "C"], 2: ["I"], 3: ["I"]}, (0, None)),
+        ("majority", {1: ["C"], 2: ["I", "C"], 3: ["C"]}, (None, "conflict")),
+        ("majority", {1: ["N", "C"], 2: ["C"], 3: ["I"]}, (1, None)),
+        ({"mean": 0.5}, {1: ["C", "C"], 2: ["I"], 3: ["I"]}, (0, None)),
+        ({"mean": 0.5}, {1: [0.9, 0.9], 2: [0.4], 3: [0.1]}, (0, None)),
+        ({"mean": 0.5}, {1: [0.9, 0.8], 2: [0.4], 3: [0.1]}, (None, "conflict")),
+        ("first", {1: ["C", "C"], 2: ["I"]}, (1, None)),
+        ("first", {1: ["C", "I"], 2: ["I"]}, (None, "conflict")),
+    ],
+)
+def test_an_epoch_that_stands_in_several_rows_counts_once(
+    files: Files, repeats: Any, values: dict[int, list[Any]], expected: tuple[int | None, str | None]
+) -> None:
+    """A log that was written twice must not outvote the other epochs."""
+    rule = {
+        "benchmark": "arc",
+        "tasks": "arc",
+        "question_id": "arc__{id}",
+        "one": {"field": "score", "is": True, "values": {"C": 1, "I": 0}},
+        "failure": {"texts": {"N": "empty"}, "why": "missing"},
+        "repeats": repeats,
+    }
+    files.declare(inspect=rule)
+    rows = [sample(1, value, epoch) for epoch, own in values.items() for value in own]
+    files.put("m/log.json", log(*rows))
+    assert files.cells()["arc__1"][:2] == expected
+    (manifest,) = files.manifests()
+    counted = {entry["done"]: entry["outcomes"] for entry in manifest["conflicts"]}
+    assert counted["each repeat counted once"] == len(rows) - len(values)
+    assert manifest["read"]["repeated"] == len(rows) - 1
+
+
 def test_an_errored_epoch_does_not_count_in_a_mean(files: Files) -> None:
     rule = {
         "benchmark": "arc",

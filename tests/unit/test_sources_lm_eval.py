@@ -241,6 +241,37 @@ def test_several_metrics_are_refused_and_one_is_chosen_by_a_rule(files: Files) -
     assert files.cells() == {"arc__0": (1, None, 1)}
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_metric_whose_lower_grade_is_the_better_one_needs_a_rule_that_says_so(
+    files: Files, inside: bool
+) -> None:
+    totals: Row = {
+        "results": {},
+        "configs": {},
+        "higher_is_better": {"gsm8k": {"exact_match": False}, "arc": {"acc": True}},
+    }
+    rows = {"gsm8k": [generated(0, 1), generated(1, 0)], "arc": [chosen(0, 1.0)]}
+    if inside:
+        files.put("o__m/results.json", {**totals, "samples": rows})
+    else:
+        files.put(f"o__m/results_{DATE}.json", totals)
+        for task, own in rows.items():
+            files.put(f"o__m/samples_{task}_{DATE}.jsonl", own)
+    words = [
+        "the lower grade is the better one, and no rule says so",
+        '"exact_match"',
+        "scores.exact_match, is: false",
+    ]
+    holds(files.fault(), [*words, "results.json" if inside else f"results_{DATE}.json"])
+    rule = {"benchmark": "gsm8k", "tasks": "gsm8k", "question_id": "gsm8k__{doc_id}"}
+    files.declare(lm_eval={**rule, "one": {"field": "scores.exact_match", "is": False}})
+    assert {name: cell[0] for name, cell in files.cells().items()} == {
+        "gsm8k__0": 0,
+        "gsm8k__1": 1,
+        "arc__0": 1,
+    }
+
+
 def test_the_results_file_beside_names_the_model(files: Files) -> None:
     totals = {"results": {}, "configs": {}, "model_name": "org/model@8"}
     files.put(NAME, [generated(0, 1)])

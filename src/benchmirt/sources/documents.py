@@ -25,6 +25,7 @@ __all__ = [
     "as_text",
     "check_whole",
     "kind_of",
+    "less_is_better",
     "parsed",
     "read_bytes",
     "right_answer",
@@ -396,6 +397,26 @@ def right_answer(target: Any, choices: Any) -> str | None:
         answers = [places.get(one, one) if isinstance(one, str) else one for one in answers]
     known = sorted(text for one in answers if (text := as_text(one)) is not None)
     return "\x1e".join(known) or None
+
+
+def less_is_better(file: str, name: str, said_by: str) -> InputError:
+    """Tell that the lower grade is the better one, and no rule says so: read as it stands, the answers were turned round.
+
+    Parameters
+    ----------
+    file
+        The file in messages.
+    name
+        The grade.
+    said_by
+        The file that says so.
+    """
+    return InputError(
+        "the lower grade is the better one, and no rule says so",
+        file=file,
+        found=f'"{name}", of which {said_by} says so',
+        todo=f"Name it in a scoring rule: one: {{field: scores.{name}, is: false}}, or at_most in the place of is",
+    )
 
 
 def several_grades(file: str, names: Iterable[str], field: str = "scores") -> InputError:

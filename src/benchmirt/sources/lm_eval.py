@@ -3,6 +3,8 @@
 The file does not name its model; ``results_{date}.json`` beside it does. Results that hold the samples themselves
 (``samples`` in them, as ``simple_evaluate`` returns) are read too; totals alone are passed over.
 
+Where it says that the lower grade is the better one (``higher_is_better``), a rule has to say so too.
+
 ``metrics`` says which keys are grades; in older files, which lack it, they are the keys that are nothing else. A row
 that is there twice (append mode, or blocks of older files without ``filter``) has to agree with itself.
 """
@@ -16,7 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmirt.errors import InputError
-from benchmirt.sources.documents import Document, Log, Records, as_text, kind_of, several_grades
+from benchmirt.sources.documents import (
+    Document,
+    Log,
+    Records,
+    as_text,
+    kind_of,
+    less_is_better,
+    several_grades,
+)
 
 __all__ = ["is_row", "is_totals", "read"]
 
@@ -58,8 +68,9 @@ def read(document: Document) -> list[Log]:
     match = _NAME.fullmatch(document.name)
     task = match["task"] if match else document.name.rpartition(".")[0]
     rows, numbers = document.rows()
-    model = _model_of(document.beside(f"results_{match['date']}.json")) if match and match["date"] else None
-    return [Log(model, _records(document.shown, task, rows, "line", numbers))]
+    results = document.beside(f"results_{match['date']}.json") if match and match["date"] else None
+    table = _records(document.shown, task, rows, "line", numbers, results)
+    return [Log(_model_of(results), table)]
 
 
 def _model_of(results: Document | None) -> str | None:
@@ -68,6 +79,14 @@ def _model_of(results: Document | None) -> str | None:
         return None
     name = results.value.get("model_name")
     return name if isinstance(name, str) else None
+
+
+def _turned(results: Document | None, task: str, name: str) -> bool:
+    """Say whether a results file says that the lower grade of a task is the better one."""
+    told = results.value if results is not None else None
+    for key in ("higher_is_better", task, name):
+        told = told.get(key) if isinstance(told, dict) else None
+    return told is False
 
 
 def _inside(document: Document) -> list[Log]:
@@ -85,13 +104,19 @@ def _inside(document: Document) -> list[Log]:
                 found=kind_of(rows),
                 expected="a list of objects",
             )
-        table = _records(document.shown, task, rows, f"{json.dumps(task, ensure_ascii=False)}, row", None)
+        label = f"{json.dumps(task, ensure_ascii=False)}, row"
+        table = _records(document.shown, task, rows, label, None, document)
         logs.append(Log(_model_of(document), table))
     return logs
 
 
 def _records(
-    file: str, task: str, rows: Iterable[dict[str, Any]], label: str, numbers: Sequence[int] | None
+    file: str,
+    task: str,
+    rows: Iterable[dict[str, Any]],
+    label: str,
+    numbers: Sequence[int] | None,
+    results: Document | None,
 ) -> Records:
     made = []
     names: dict[str, None] = {}
@@ -105,7 +130,11 @@ def _records(
             "asked": _asked(row),
         }
         made.append({**kept, **own, "score": next(iter(grades.values()), None)})
-    faults = {"score": several_grades(file, names)} if len(names) > 1 else {}
+    faults = {}
+    if len(names) > 1:
+        faults["score"] = several_grades(file, names)
+    elif results is not None and any(_turned(results, task, name) for name in names):
+        faults["score"] = less_is_better(file, next(iter(names)), results.name)
     _tell_prompts(file, made)
     return Records(file, task, made, label, numbers, kind="lm-eval", variant="filter", faults=faults)
 

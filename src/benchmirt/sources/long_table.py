@@ -31,7 +31,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _SPELT = frozenset({"1", "1.0", "True", "0", "0.0", "False"})
-_TRUTH = {"true": "True", "false": "False"}
+_TRUTH = {
+    "true": "True",
+    "false": "False",
+    "TRUE": "True",
+    "FALSE": "False",
+}  # the last two of R and spreadsheets
 
 
 def is_long(header: Sequence[str]) -> bool:

@@ -297,11 +297,14 @@ class Gathered:
                     {"benchmark": part.benchmark, "scorer": rescoring.scorer_of(part.rule), "counts": counts}
                 )
             reduced = reduce(part, names, content, grades)
-            repeats = len(names) - len(reduced.names)
-            self._counts["repeated"] += repeats
-            if repeats:
+            self._counts["repeated"] += reduced.repeats + reduced.twice
+            if reduced.repeats:
                 self._conflicts.append(
-                    _told("repeats", part.benchmark, repeats, f"one outcome ({part.rule.repeats})")
+                    _told("repeats", part.benchmark, reduced.repeats, f"one outcome ({part.rule.repeats})")
+                )
+            if reduced.twice:
+                self._conflicts.append(
+                    _told("repeated rows", part.benchmark, reduced.twice, "each repeat counted once")
                 )
             self._rows.append(reduced)
             self._benchmarks += [part.benchmark] * len(reduced.names)

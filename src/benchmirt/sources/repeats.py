@@ -9,6 +9,8 @@ first      the repeat with the least number or name; where it is missing, the ou
 majority   what most of the repeats that have an outcome are; a tie is a conflict
 mean       1 if the mean grade of the repeats that have one is at least the threshold
 ========== ======================================================================================
+
+One repeat that stands in several rows counts once where they agree; where they do not, the outcome is a conflict.
 """
 
 from __future__ import annotations
@@ -40,11 +42,15 @@ class Repeated:
         The item of each row, and the hashes of what was asked.
     grades
         What each is worth.
+    repeats, twice
+        How many rows were one repeat of several, and how many stood for a repeat that another row stands for.
     """
 
     names: list[str]
     content: list[Asked | None]
     grades: Grades
+    repeats: int = 0
+    twice: int = 0
 
 
 def reduce(part: Part, names: list[str], content: list[Asked | None], grades: Grades) -> Repeated:
@@ -80,18 +86,24 @@ def reduce(part: Part, names: list[str], content: list[Asked | None], grades: Gr
     if part.rule.repeats is None:
         raise _undeclared(part, str(field), several, marks)
     drop: set[int] = set()
+    twice = 0
     result = Grades(grades.outcome.copy(), grades.published.copy(), grades.reason.copy(), grades.score.copy())
     for places in several.values():
         ordered = sorted(places, key=lambda place: natural(_mark(marks[place])))
-        _merge(part, ordered, [_mark(marks[place]) for place in ordered], grades, result)
-        if differ(content[place] for place in places):
-            _miss(result, ordered[0], _CONFLICT)
-        drop.update(ordered[1:])
+        chosen, agree = _each_once(ordered, [_mark(marks[place]) for place in ordered], grades)
+        first = chosen[0]
+        _merge(part, chosen, grades, result)
+        if not agree or differ(content[place] for place in places):
+            _miss(result, first, _CONFLICT)
+        drop.update(place for place in places if place != first)
+        twice += len(places) - len(chosen)
     keep = [place for place in range(len(names)) if place not in drop]
     return Repeated(
         [names[place] for place in keep],
         [content[place] for place in keep],
         Grades(result.outcome[keep], result.published[keep], result.reason[keep], result.score[keep]),
+        len(drop) - twice,
+        twice,
     )
 
 
@@ -105,13 +117,27 @@ def _miss(grades: Grades, place: int, reason: int) -> None:
     grades.reason[place] = reason
 
 
-def _merge(part: Part, places: Sequence[int], marks: Sequence[str], grades: Grades, result: Grades) -> None:
+def _each_once(places: Sequence[int], marks: Sequence[str], grades: Grades) -> tuple[list[int], bool]:
+    """Return a row for each repeat, in order, and whether the rows of each agree.
+
+    As of rows that repeat an item, one that has a grade stands for those where grading failed.
+    """
+    rows: dict[str, list[int]] = {}
+    for place, mark in zip(places, marks, strict=True):
+        rows.setdefault(mark, []).append(place)
+    chosen, agree = [], True
+    for own in rows.values():
+        seen = [place for place in own if grades.outcome[place] >= 0 or not np.isnan(grades.score[place])]
+        chosen.append(seen[0] if seen else own[0])
+        worth = {(int(grades.outcome[place]), str(grades.score[place])) for place in seen or own}
+        agree &= len(worth) == 1
+    return chosen, agree
+
+
+def _merge(part: Part, places: Sequence[int], grades: Grades, result: Grades) -> None:
     """Put the outcome of some repeats, in order, into the row of the first."""
     first, how = places[0], part.rule.repeats
     if how == "first":
-        same = [place for place, mark in zip(places, marks, strict=True) if mark == marks[0]]
-        if len({int(grades.outcome[place]) for place in same}) > 1:
-            _miss(result, first, _CONFLICT)
         return
     if how == "majority":
         ones = sum(int(grades.outcome[place] == 1) for place in places)
