@@ -20,6 +20,7 @@ from benchmirt.outcomes import REASONS
 
 __all__ = ["build", "card"]
 
+_NAMES = ("benchmark", "model", "source", "question_id", "other_id")
 _MODEL = ("model", "canonical", "publisher", "lineage", "lineage_evidence", "observed", "mean", "drop_reason")
 
 
@@ -52,7 +53,7 @@ def card(outcome_files: Sequence[str | Path], honest: Path, published: Path, stu
     summary = read_json(honest / "summary.json")
     manifests = _manifests(outcome_files)
     items, models = (pd.read_parquet(honest / f"{name}.parquet") for name in ("items", "models"))
-    coverage = pd.read_csv(honest / "coverage.csv")
+    coverage = _table(honest / "coverage.csv")
     return {
         "study": study.name,
         "simulated": summary["simulated"],
@@ -67,15 +68,20 @@ def card(outcome_files: Sequence[str | Path], honest: Path, published: Path, stu
             "missing": {reason: int(coverage[reason].sum()) for reason in REASONS if coverage[reason].any()},
         },
         "conflicts": {
-            policy: joining.counts(pd.read_csv(folder / "conflicts.csv"))
+            policy: joining.counts(_table(folder / "conflicts.csv"))
             for policy, folder in (("honest", honest), ("published", published))
         },
-        "missingness": _records(pd.read_csv(honest / "missingness.csv")),
+        "missingness": _records(_table(honest / "missingness.csv")),
         "directions": directions.table(coverage, items, study),
         "rescoring": _rescoring(manifests),
         "roads": read_json(honest.parents[1] / "roads" / "summary.json") if study.published_road else None,
         "provenance": summary["provenance"],
     }
+
+
+def _table(path: Path) -> pd.DataFrame:
+    """Read a table of the matrix; a model or a benchmark may be called `NA` or `1`."""
+    return pd.read_csv(path, dtype=dict.fromkeys(_NAMES, "str"), keep_default_na=False, na_values=[""])
 
 
 def _manifests(outcome_files: Sequence[str | Path]) -> dict[str, list[dict[str, Any]]]:

@@ -5,7 +5,9 @@ what a failure to grade counted as in the published study, and what else a row t
 is known here.
 
 A number between 0 and 1 is a grade: it becomes an outcome where the rule gives a threshold (``at_least``), and
-where it does not, the outcome is missing (``no_threshold``) and the number is kept as the score.
+where it does not, the outcome is missing (``no_threshold``) and the number is kept as the score. So are all numbers
+of a task where one of them is above 1: on a scale to 5 or to 100 a 1 is nearly the worst grade, and no right answer.
+The rules of the published study, which say what a failure counted as, are about fields that hold nothing but 1 and 0.
 
 What a field that must be a truth value may hold: ``1``, ``1.0``, ``"1"``, ``"1.0"``, ``true``, ``"True"`` and
 the same of zero. Anything else is no zero: another number is missing as ``no_threshold``, the rest as ``unparsed``.
@@ -30,7 +32,7 @@ from benchmirt.errors import InputError, nearest
 from benchmirt.files import sha256_bytes
 from benchmirt.outcomes import REASONS, Asked, digest
 
-__all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "innermost", "load"]
+__all__ = ["Grades", "Part", "Rule", "Scorer", "Table", "Template", "innermost", "load", "on_another_scale"]
 
 _SCHEMA = Path("workflow", "schemas", "scoring.schema.json")
 _TRUTH: dict[Any, int] = {1: 1, "1": 1, "1.0": 1, "True": 1, 0: 0, "0": 0, "0.0": 0, "False": 0}
@@ -397,6 +399,8 @@ class Rule:
         the published policy a grade counts even so, if there is one and no flag, unless the file says otherwise.
         """
         code, score = self._read(part)
+        if self.failure["published"] is None and not self.graded and on_another_scale(score):
+            code = np.where(code >= 0, _GRADE, code)
         reason = np.zeros(part.size, dtype=np.uint8)
         reason[code == _NOTHING] = _CODE[self.failure["reason"]]
         reason[code == _UNREADABLE] = _CODE["unparsed"]
@@ -503,6 +507,11 @@ def _answer(shown: str, options: Sequence[str]) -> str:
         return shown
     place = ord(found[1]) - ord("A") if found[1] else int(found[2])
     return options[place] if place < len(options) else shown
+
+
+def on_another_scale(score: NDArray[np.float64]) -> bool:
+    """Say whether grades reach beyond 1, so that without a threshold neither 1 nor 0 is an outcome."""
+    return bool((score > 1).any())
 
 
 def innermost(value: Any) -> Any:

@@ -920,6 +920,25 @@ def test_short_forms_as_published_are_those_of_its_filter(planted: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("claim", "name", "column"),
+    [
+        ("C15", "shortforms/published_filter.csv", "r_form"),
+        ("C6", "dimensions/reproducibility.csv", "congruence"),
+        ("C20", "dimensions/mix.csv", "ability_r"),
+    ],
+)
+def test_a_text_among_the_numbers_of_a_result_is_told_with_its_place(
+    tmp_path: Path, claim: str, name: str, column: str
+) -> None:
+    plant(tmp_path)
+    table = pd.read_csv(tmp_path / name, dtype=str, keep_default_na=False)
+    table.loc[1, column] = "0.5?"
+    table.to_csv(tmp_path / name, index=False)
+    with pytest.raises(InputError, match=rf'{name}: row 3, column "{column}": a text .* found "0.5\?"'):
+        claims.evaluate(claim, tmp_path, study_of())
+
+
+@pytest.mark.parametrize(
     ("part", "why"),
     [
         (

@@ -107,3 +107,34 @@ def test_conflicts_and_missingness(made: dict[str, Any]) -> None:
     assert {one["related"] for one in made["missingness"]} == {"cannot test"}, "four models say nothing"
     assert made["rescoring"] == []
     assert made["roads"] is None
+
+
+def test_names_that_look_like_nothing_or_numbers_are_names(tmp_path: Path) -> None:
+    """Benchmarks and models called NA, None or 1, which a plain reader of CSV takes for gaps and numbers."""
+    names = ["NA", "None", "1", "1.0"]
+    rows = [
+        f"{model},{benchmark} {item},{(place + number + item) % 2},{benchmark}"
+        for place, model in enumerate(names)
+        for number, benchmark in enumerate(names)
+        for item in range(4)
+        if (model, benchmark, item) != ("NA", "NA", 0)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["model,question_id,outcome,benchmark", *rows, ""]))
+    raw = {
+        "study": "mine",
+        "sources": [{"name": "long", "kind": "long", "files": "t.csv"}],
+        "claims": {"file": []},
+        "fits": {"dims": 1, "max_dims": 1},
+        "filter": {"min_observed": 1},
+    }
+    study = config.load(raw, tmp_path)
+    places = [path.parent for path in sources.collect(study.sources[0], study, tmp_path / "o", "")]
+    for policy in matrix.POLICIES:
+        matrix.build(places[:1], study, policy, tmp_path / "m" / policy)
+    card = data_card.card(places[:1], tmp_path / "m" / "honest", tmp_path / "m" / "published", study)
+    assert {one["model"] for one in card["models"]["list"]} == set(names)
+    assert {one["benchmark"]: one["outcomes"] for one in card["benchmarks"]} == {
+        **dict.fromkeys(names, 16),
+        "NA": 15,
+    }
+    assert {one["benchmark"] for one in card["missingness"]} == {"NA"}

@@ -502,6 +502,13 @@ def test_names_that_look_like_numbers_or_nothing_stay_names(tmp_path: Path) -> N
     assert table["ability_1"].isna().tolist() == [False, True]
 
 
+def test_a_text_among_the_numbers_of_a_figure_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("model,benchmark,ability_1\na,1,0.5\nb,x,0.5?\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r'x.csv: row 3, column "ability_1": a text .* found "0.5\?"'):
+        store.read_csv(path, ("model",))
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [

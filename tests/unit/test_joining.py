@@ -592,7 +592,15 @@ def test_every_eval_ever_pr_89_values_of_inspect_are_mapped_strictly(files: File
 
 MIXED: list[tuple[Any, int | None]] = [
     *((1, 1), (0, 0), (1.0, 1), (0.0, 0), ("1.0", 1), ("0", 0), (True, 1), (False, 0), ("True", 1)),
-    *((None, None), (float("nan"), None), ("", None), ([1], None), ("1,0", None), (2, None), (10**30, None)),
+    *(
+        (None, None),
+        (float("nan"), None),
+        ("", None),
+        ([1], None),
+        ("1,0", None),
+        (-1, None),
+        (-(10**30), None),
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from files_fixture import Files, Row, holds, outcomes
+from files_fixture import Files, Row, holds, outcomes, reasons
 
 from benchmirt import config, sources
 from benchmirt.errors import InputError
@@ -443,6 +443,33 @@ def test_scores_of_long_tables(files: Files) -> None:
         (0, None),
     ]
     assert files.table(by="files")["score"].fillna(-1).tolist() == [0.65, 1, -1, -1, -1, 0]
+
+
+@pytest.mark.parametrize("above", ["1.5", "5", "100", "1e30"])
+def test_grades_of_another_scale_are_no_outcomes_until_a_rule_has_a_threshold(
+    files: Files, caplog: pytest.LogCaptureFixture, above: str
+) -> None:
+    """One star of five is the worst answer and one percent nearly so: beside them a 1 is not right, nor a 0 wrong."""
+    files.put(
+        "t.csv",
+        f"model,question_id,outcome,benchmark\na,1,1,s\na,2,{above},s\na,3,0,s\na,4,0.5,s\na,5,,s\na,6,1,other\n",
+    )
+    cells = files.cells(by="files")
+    assert [cell[0] for cell in cells.values()] == [None] * 5 + [1]
+    assert [cell[2] for cell in cells.values()] == [None] * 5 + [1]
+    assert reasons(cells) == [*["no_threshold"] * 4, "not_run", None]
+    assert "4 outcomes are missing since their grade is neither 0 nor 1, or others" in caplog.text
+    assert files.table(by="files")["score"].tolist()[:2] == [1, float(above)]
+    one = {"field": "score", "at_least": 1.2, "within": [0, 1e30]}
+    files.declare(long={"benchmark": "s", "tasks": "s", "question_id": "{id}", "one": one})
+    assert outcomes(files.cells(by="files")) == [0, 1, 0, 0, None, 1]
+
+
+def test_fractions_among_grades_of_another_scale_are_in_no_mean(files: Files) -> None:
+    files.put("t.csv", "model,item,score,trial\na,1,0.5,1\na,1,5,2\na,2,1,1\n")
+    rule = {"benchmark": "t", "tasks": "t", "question_id": "{id}", "one": {"field": "score", "is": True}}
+    files.declare(long={**rule, "repeats": {"mean": 0.5}})
+    assert [cell[:2] for cell in files.cells(by="files").values()] == [(None, "no_threshold")] * 2
 
 
 def test_truth_values_as_spreadsheets_write_them(files: Files) -> None:

@@ -133,7 +133,7 @@ def test_failures_are_missing_and_never_zero(files: Files) -> None:
         generated(4, float("nan")),
         generated(5, 0.5),
         generated(6, [1, 0]),
-        generated(7, 10**30),
+        generated(7, -(10**30)),
     ]
     files.put(NAME, rows)
     cells = files.cells()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmirt.claims import selection
 from benchmirt.claims.spec import Figure, Part, Selection, find_table, read_figures
 from benchmirt.errors import InputError
-from benchmirt.files import read_json
+from benchmirt.files import check_numbers, read_json
 from benchmirt.resampling import stretch
 from benchmirt.sources import plan
 
@@ -42,6 +42,24 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_TEXTS = (
+    *(
+        "benchmark",
+        "category",
+        "fit",
+        "fold",
+        "form",
+        "interval_kind",
+        "method",
+        "metric",
+        "mix",
+        "scope",
+        "split",
+    ),
+    "way",
+)
+"""Columns of names in tables of results, some of which may look like numbers."""
 
 SHARE_RUN = 0.5
 """A model counts as having run a selection if it answered this share of its usable items."""
@@ -382,7 +400,21 @@ class Results:
     @cached_property
     def reproducibility(self) -> pd.DataFrame:
         """Agreement over seeds."""
-        return pd.read_csv(self.path("dimensions/reproducibility.csv"))
+        return self.table("dimensions/reproducibility.csv")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table of the results; a benchmark may be called `NA` or `1`.
+
+        Raises
+        ------
+        InputError
+            If a text stands among its numbers.
+        """
+        path = self.path(name)
+        names = dict.fromkeys(_TEXTS, "str")
+        return check_numbers(
+            pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""]), path, _TEXTS
+        )
 
     def _open(self, name: str) -> xr.Dataset:
         import xarray as xr
@@ -476,9 +508,8 @@ class Results:
     @cached_property
     def mixes(self) -> Mixes:
         """Fits to other mixes of benchmarks."""
-        names = {"category": str, "benchmark": str}
         table, replicates = (
-            pd.read_csv(self.path(f"dimensions/{name}.csv"), dtype=names, keep_default_na=False)
+            self.table(f"dimensions/{name}.csv").fillna({"category": "", "benchmark": ""})
             for name in ("mix", "mix_replicates")
         )
         more = read_json(self.path("dimensions/mix.json"))

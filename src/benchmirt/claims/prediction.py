@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.intervals import LEVEL
@@ -56,7 +55,7 @@ def tally_of(results: Results, split: str) -> Tally:
 
 def listed(results: Results, split: str, average: str) -> list[dict[str, Any]]:
     """Scores of all methods of a split, for the record: one entry per method."""
-    table = pd.read_csv(results.path("prediction/scores.csv"), dtype={"fold": str, "benchmark": str})
+    table = results.table("prediction/scores.csv")
     table = table[(table["split"] == split) & (table["fold"] == "all") & (table["benchmark"] == average)]
     entries = []
     for method in table["method"].unique():

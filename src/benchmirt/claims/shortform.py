@@ -80,10 +80,6 @@ def binomial(larger: int, pairs: int, benchmarks: int, variance: float, level: f
     return clopper_pearson(worth * (larger / pairs), worth, level)
 
 
-def _table(results: Results, name: str) -> pd.DataFrame:
-    return pd.read_csv(results.path(f"shortforms/{name}.csv"))
-
-
 def _near(column: pd.Series, value: float | None) -> pd.Series:
     return (column - (value or 0.0)).abs() < 1e-9
 
@@ -101,7 +97,7 @@ def _of_form(part: Part, results: Results, table: str) -> pd.DataFrame:
     why = read_json(results.path("shortforms/summary.json")).get("why_not")
     if why:
         raise Unavailable(str(why))
-    found = _table(results, table)
+    found = results.table(f"shortforms/{table}.csv")
     same = found[found["form"] == part.form]
     rows = same[_near(same["share"], part.share)]
     if rows.empty:
@@ -126,7 +122,7 @@ def _filtered(part: Part, results: Results) -> pd.DataFrame:
     fit = results.consensus("published")
     if fit.failed is not None:
         raise Unavailable(fit.failed)
-    table = _table(results, "published_filter")
+    table = results.table("shortforms/published_filter.csv")
     rows = table[(table["scope"] == part.scope) & _near(table["cut"], 1.0 - (part.share or 0.0))]
     rows = rows[rows["r_full"].notna()]
     if rows.empty:
@@ -155,7 +151,7 @@ def _published(part: Part, results: Results) -> float:
 
 def _told(results: Results) -> list[dict[str, Any]]:
     """Return what the published filter keeps of all items, for each scope and cut."""
-    table = _table(results, "published_filter")
+    table = results.table("shortforms/published_filter.csv")
     told = []
     for _, rows in table.groupby(["scope", "cut"], sort=False):
         abilities = rows["ability"].nunique()
@@ -242,7 +238,7 @@ def _weakened(part: Part, results: Results, way: str, ability: Ability) -> pd.Se
     Unavailable
         If there is none.
     """
-    table = _table(results, "weakening")
+    table = results.table("shortforms/weakening.csv")
     rows = table[(table["way"] == way) & (table["ability"] == ability.index + 1)]
     rows = rows[_near(rows["share"], part.share)]
     if rows.empty:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from benchmirt.errors import InputError
 from benchmirt.figures.words import capital
-from benchmirt.files import AGAIN, read_json
+from benchmirt.files import AGAIN, check_numbers, read_json
+from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +32,15 @@ _NAMES = (
     "fit",
     "subset",
 )
+_TEXTS = frozenset(
+    {
+        *_NAMES,
+        *(name for facts in (ITEM_FACTS, MODEL_FACTS) for name, kind in facts.items() if kind == "str"),
+        *("fold", "group", "groups_column", "name", "seeds"),
+        *("statement", "published", "region", "why"),  # of a claim, in words
+    }
+)
+"""Columns of names and other texts, some of which may look like numbers."""
 
 
 def read_csv(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
@@ -46,7 +56,7 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the file is missing, is not a table, or lacks a required column.
+        If the file is missing, is not a table, lacks a required column, or holds a text among numbers.
     """
     try:
         table = pd.read_csv(
@@ -67,7 +77,7 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
                 expected=column,
                 todo=AGAIN,
             )
-    return table
+    return check_numbers(table, path, _TEXTS)
 
 
 def read_dataset(path: Path) -> xr.Dataset:

@@ -14,28 +14,8 @@ import xarray as xr
 
 from benchmirt.errors import InputError
 from benchmirt.figures import agreement, catalogue, drawing, store
-from benchmirt.files import check_numbers, read_json
-from benchmirt.outcomes import ITEM_FACTS, MODEL_FACTS
+from benchmirt.files import read_json
 from benchmirt.report import POLICIES
-
-_TEXTS = frozenset(
-    {
-        *(name for facts in (ITEM_FACTS, MODEL_FACTS) for name, kind in facts.items() if kind == "str"),
-        *("claim", "fit", "fold", "group", "groups_column", "item", "name", "seeds", "subset"),
-    }
-)
-"""Columns of names and other texts, some of which may look like numbers."""
-
-
-def read_csv(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a table as :func:`benchmirt.figures.store.read_csv` does, and check its numbers.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, lacks a column, or holds a text among numbers.
-    """
-    return check_numbers(store.read_csv(path, required), path, _TEXTS)
 
 
 @dataclass(frozen=True)
@@ -247,7 +227,7 @@ def gather(
     """
     home = results / "dimensions"
     naming = store.read_abilities(results)
-    models = read_csv(results / catalogue.MODELS, ("model", "ability_1"))
+    models = store.read_csv(results / catalogue.MODELS, ("model", "ability_1"))
     left_out = store.read_dataset(results / catalogue.LEAVE_ONE_OUT)
     report = getattr(study, "report", None) or {}
     return Findings(
@@ -263,16 +243,20 @@ def gather(
         labels=read_json(home / "labels.json"),
         number=read_json(home / "number.json"),
         stability=read_json(home / "stability.json"),
-        reproducibility=read_csv(results / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension")),
-        checks=read_csv(home / "checks.csv", ("fit", "engine", "converged", "ability")),
-        item_statistics=read_csv(results / catalogue.ITEMS, ("question_id", "benchmark", "discrimination_1")),
+        reproducibility=store.read_csv(results / catalogue.REPRODUCIBILITY, ("fit", "seed", "dimension")),
+        checks=store.read_csv(home / "checks.csv", ("fit", "engine", "converged", "ability")),
+        item_statistics=store.read_csv(
+            results / catalogue.ITEMS, ("question_id", "benchmark", "discrimination_1")
+        ),
         model_statistics=store.oriented_models(models, naming.orientation),
         agreement=agreement.agreement(models, left_out, naming),
         items=read_parquet(results / "matrix" / "honest" / "items.parquet"),
         models=read_parquet(results / "matrix" / "honest" / "models.parquet"),
-        coverage=read_csv(results / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items")),
+        coverage=store.read_csv(
+            results / "matrix" / "honest" / "coverage.csv", ("benchmark", "model", "items")
+        ),
         summaries={policy: read_json(results / "matrix" / policy / "summary.json") for policy in POLICIES},
         fits=read_fits(results),
         card=read_json(results / "data_card.json"),
-        profiles=read_csv(results / "profiles" / "benchmarks.csv", ("benchmark", "category")),
+        profiles=store.read_csv(results / "profiles" / "benchmarks.csv", ("benchmark", "category")),
     )

@@ -19,7 +19,6 @@ from benchmirt.figures import profile as drawing
 from benchmirt.figures import store, style, words
 from benchmirt.files import atomic_folder, read_json
 from benchmirt.report import benchmark_page, card, page, story, tables
-from benchmirt.report.gather import read_csv
 
 __all__ = ["Profiled", "gather", "render", "write"]
 
@@ -91,7 +90,7 @@ class Profiled:
 
 def _table(path: Path, required: Sequence[str]) -> pd.DataFrame:
     """Read a table of profiles; names stay text."""
-    frame = read_csv(path, required)
+    frame = store.read_csv(path, required)
     for name in _NAMES:
         if name in frame:
             frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
@@ -105,7 +104,9 @@ def gather(
     home = results / "profiles"
     naming = store.read_abilities(results)
     items = _table(home / "items.csv", ("question_id", "benchmark", "backwards"))
-    statistics = read_csv(results / "dimensions" / "item_statistics.csv", ("question_id", "discrimination_1"))
+    statistics = store.read_csv(
+        results / "dimensions" / "item_statistics.csv", ("question_id", "discrimination_1")
+    )
     fitted = statistics.set_index("question_id").reindex(items["question_id"])
     report = getattr(study, "report", None) or {}
     return Profiled(
@@ -122,7 +123,7 @@ def gather(
         subsets=_table(home / "subsets.csv", ("benchmark", "column", "subset")),
         items=items,
         a=store.discriminations(fitted, naming.dims),
-        missingness=read_csv(results / "matrix" / "honest" / "missingness.csv", ("benchmark",)),
+        missingness=store.read_csv(results / "matrix" / "honest" / "missingness.csv", ("benchmark",)),
         models=int(read_json(results / "matrix" / "honest" / "summary.json")["models_kept"]),
     )
 

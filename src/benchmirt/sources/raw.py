@@ -575,8 +575,8 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
     graded = missing["no_threshold"]
     if graded:
         _log.warning(
-            "%s: %d outcomes are missing since their grade is neither 0 nor 1; a scoring rule may have a threshold "
-            "(at_least)",
+            "%s: %d outcomes are missing since their grade is neither 0 nor 1, or others of the task are above 1; a scoring "
+            "rule may have a threshold (at_least)",
             source,
             graded,
         )

@@ -24,7 +24,7 @@ import numpy as np
 from benchmirt.errors import InputError
 from benchmirt.ids import natural
 from benchmirt.outcomes import REASONS, Asked, differ
-from benchmirt.scoring import Grades, Part
+from benchmirt.scoring import Grades, Part, on_another_scale
 
 __all__ = ["Repeated", "reduce"]
 
@@ -167,7 +167,8 @@ def _grade(part: Part, grades: Grades, place: int) -> float | None:
         return score if part.rule.graded else float(outcome)
     # without a threshold of its own a fraction is missing as no_threshold, and just that is a grade for the mean
     fraction = grades.reason[place] == _NO_THRESHOLD and 0.0 < score < 1.0
-    return score if fraction and part.rule.one.get("is") is True else None
+    fits = part.rule.one.get("is") is True and not on_another_scale(grades.score)
+    return score if fraction and fits else None
 
 
 def _refuse_variants(part: Part, groups: dict[str, list[int]]) -> None:
