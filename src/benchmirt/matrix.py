@@ -948,7 +948,9 @@ def _model_table(
                 "this model has no outcome at all",
                 file=origin.file(model=name),
                 where=origin.place_of(name),
-                found="only empty cells" if origin.is_table else "only rows that could not be graded",
+                found="only empty cells"
+                if origin.is_table
+                else "only rows that could not be graded, or that contradict each other (see the log)",
                 todo="Take it out, or name the model in models.exclude"
                 if origin.is_table
                 else "Fetch its results again, or name the model in models.exclude",

@@ -100,12 +100,15 @@ class Grades:
         uint8: 0, or 1 + the place in :data:`benchmirt.outcomes.REASONS`.
     score
         float64: the number that was graded, NaN where there is none.
+    unreadable
+        How many are missing since the field that decides holds what the rule does not explain.
     """
 
     outcome: NDArray[np.int8]
     published: NDArray[np.int8]
     reason: NDArray[np.uint8]
     score: NDArray[np.float64]
+    unreadable: int = 0
 
 
 # -- templates ----------------------------------------------------------------------------------------------
@@ -436,7 +439,9 @@ class Rule:
                 graded[place] = False
         instead = -1 if self.failure["published"] is None else self.failure["published"]
         published = np.where(graded, code, instead).astype(np.int8)
-        return Grades(np.where(reason == 0, code, -1).astype(np.int8), published, reason, score)
+        ordinary = self.failure["published"] is None
+        unreadable = int(((code == _UNREADABLE) & (reason == _CODE["unparsed"])).sum()) if ordinary else 0
+        return Grades(np.where(reason == 0, code, -1).astype(np.int8), published, reason, score, unreadable)
 
     def content_of(self, part: Part) -> list[Asked | None]:
         """Return the hashes of what was asked, row by row; None where nothing of it is there.
@@ -598,7 +603,9 @@ def _grader(one: Mapping[str, Any]) -> _Reader:
         if "else" in one:
             raise ValueError("else goes with a text only")
         return functools.partial(_truths, field=one["field"], desired=one["is"], values=values)
-    return functools.partial(_labels, field=one["field"], desired=one["is"], other=one.get("else"))
+    if "else" not in one:
+        raise ValueError("a text in is needs else: the only other text, which is a 0")
+    return functools.partial(_labels, field=one["field"], desired=one["is"], other=one["else"])
 
 
 def _nan(size: int) -> NDArray[np.float64]:
@@ -656,9 +663,7 @@ def _grades(
     return code, score
 
 
-def _labels(
-    part: Part, field: str, desired: str, other: str | None
-) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+def _labels(part: Part, field: str, desired: str, other: str) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
     def read(value: Any) -> int:
         if value is None or _is_nan(value):
             return _NOTHING
@@ -666,7 +671,7 @@ def _labels(
             return _UNREADABLE
         if value == desired:
             return 1
-        return 0 if other is None or value == other else _UNREADABLE
+        return 0 if value == other else _UNREADABLE
 
     values = part.column(field) or [None] * part.size
     return np.fromiter(map(read, values), dtype=np.int8, count=part.size), _nan(part.size)

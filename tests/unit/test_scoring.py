@@ -613,6 +613,7 @@ def fault(tmp_path: Path) -> Callable[..., str]:
         ("is: true", "is: true, at_most: 1", ["give exactly one"]),
         ("is: true", "is: true, else: x", ["else goes with a text only"]),
         ("is: true", "differs_from: gold", ["differs_from needs among"]),
+        ("is: true", "is: a", ["a text in is needs else: the only other text, which is a 0"]),
         ("is: true", "is: a, within: [0, 1]", ["within goes with at_most or at_least only"]),
         ("is: true", "is: a, values: {b: 1}", ["values goes with at_least, or with is: true or false"]),
         (

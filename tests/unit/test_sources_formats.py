@@ -465,6 +465,24 @@ def test_grades_of_another_scale_are_no_outcomes_until_a_rule_has_a_threshold(
     assert outcomes(files.cells(by="files")) == [0, 1, 0, 0, None, 1]
 
 
+def test_texts_that_no_rule_explains_are_told(files: Files, caplog: pytest.LogCaptureFixture) -> None:
+    files.put("t.csv", "model,question_id,outcome\na,1,100%\na,2,yes\na,3,1\na,4,\n")
+    assert [cell[0] for cell in files.cells(by="files").values()] == [None, None, 1, None]
+    assert (
+        "2 outcomes are missing since their grade is a text or another value that no rule explains"
+        in caplog.text
+    )
+    assert files.manifests()[0]["unreadable"] == 2
+
+
+@pytest.mark.parametrize(("mark", "shown"), [(";", '";"'), ("\t", "tabs"), ("|", '"|"')])
+def test_tables_with_another_mark_between_fields(files: Files, mark: str, shown: str) -> None:
+    files.put("t.csv", f"model{mark}question_id{mark}outcome\na{mark}1{mark}1\n")
+    holds(
+        files.fault(by="files"), [f"in/t.csv: row 1: the fields are not separated by commas: found {shown}"]
+    )
+
+
 def test_fractions_among_grades_of_another_scale_are_in_no_mean(files: Files) -> None:
     files.put("t.csv", "model,item,score,trial\na,1,0.5,1\na,1,5,2\na,2,1,1\n")
     rule = {"benchmark": "t", "tasks": "t", "question_id": "{id}", "one": {"field": "score", "is": True}}

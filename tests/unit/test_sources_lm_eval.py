@@ -113,6 +113,68 @@ def test_a_rule_that_scores_nothing_is_told(files: Files, caplog: pytest.LogCapt
     ]
 
 
+@pytest.mark.parametrize("by", ["folder", "files"])
+def test_a_task_of_which_a_rule_takes_no_row_is_told(
+    files: Files, caplog: pytest.LogCaptureFixture, by: str
+) -> None:
+    """As where the rule wants another filter than the run had."""
+    for task in ("gsm8k", "sums"):
+        files.put(f"o__m/samples_{task}_{DATE}.jsonl", [generated(0, 1)])
+    files.put(f"o__m/results_{DATE}.json", {"results": {}, "configs": {}, "model_name": "o__m"})
+    rule = {"benchmark": "gsm8k", "tasks": "gsm8k", "question_id": "gsm8k__{doc_id}"}
+    files.declare(lm_eval={**rule, "one": {"field": "score", "is": True}, "only": {"filter": ["other"]}})
+    assert list(files.cells(by=by)) == ["sums__0"]
+    words = (
+        "the rules leave out every row of some tasks (left_out, only, where), so that they have no outcome: "
+    )
+    assert words + "gsm8k (1 of 1 models)" in caplog.text
+    assert files.manifests()[0]["tasks_left_out"] == ["gsm8k"]
+    files.out.rename(files.home / "old")
+    (files.home / "in" / "o__m" / f"samples_sums_{DATE}.jsonl").unlink()
+    holds(files.fault(by=by), ["found 1 rows; tasks of which rules leave out every row: gsm8k"])
+
+
+@pytest.mark.parametrize("by", ["folder", "files"])
+@pytest.mark.parametrize(
+    "name", ["samples_t.jsonl.gz", "samples_t.JSONL", "t.tsv", "deep/t.csv.zst", "t.xlsx", "t.CSV.GZ"]
+)
+def test_files_that_end_in_another_way_are_told(
+    files: Files, caplog: pytest.LogCaptureFixture, by: str, name: str
+) -> None:
+    files.put(NAME, [generated(0, 1)])
+    files.put(f"o__m/results_{DATE}.json", {"results": {}, "configs": {}, "model_name": "o__m"})
+    files.put("o__m/notes.txt", "jsonl")
+    files.put("o__m/.gitattributes", "*.jsonl.gz")
+    assert list(files.cells(by=by)) == ["gsm8k__0"]
+    assert "not looked at" not in caplog.text
+    files.out.rename(files.home / "old")
+    files.put(f"o__m/{name}", b"x")
+    assert list(files.cells(by=by)) == ["gsm8k__0"]
+    assert (
+        f"1 files are not looked at, since their names end in another way than those of results: in/o__m/{name}"
+        in (caplog.text)
+    )
+    (files.home / "in" / NAME).unlink()
+    (files.home / "in" / "o__m" / f"results_{DATE}.json").unlink()
+    files.out.rename(files.home / "older")
+    holds(files.fault(by=by), ["there is no file in here that may hold results", f"found in/o__m/{name}"])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_folder_that_may_hold_several_models_is_told(
+    files: Files, caplog: pytest.LogCaptureFixture, named: bool
+) -> None:
+    """With org/model below the folder, org would be one model that ran what its models ran."""
+    for model, task in (("a", "gsm8k"), ("b", "sums")):
+        files.put(f"org/{model}/samples_{task}_{DATE}.jsonl", [generated(0, 1)])
+        if named:
+            totals = {"results": {}, "configs": {}, "model_name": "org"}
+            files.put(f"org/{model}/results_{DATE}.json", totals)
+    assert list(files.cells()) == ["gsm8k__0", "sums__0"]
+    words = "the files of 1 models lie in several folders and do not name their model, such as those of org in a, b"
+    assert (words in caplog.text) is not named
+
+
 def test_a_grade_that_no_row_has_is_told_and_not_missing_throughout(files: Files) -> None:
     """Another benchmark of the model would hide that all of this one is missing."""
     files.put(NAME, [generated(0, 1), generated(1, 0)])

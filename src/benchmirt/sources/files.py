@@ -21,7 +21,7 @@ from benchmirt.progress import progress
 from benchmirt.scoring import Scorer
 from benchmirt.sources import raw
 from benchmirt.sources.documents import Document, Log, Records, read_bytes
-from benchmirt.sources.folders import tree
+from benchmirt.sources.folders import overlooked, tree
 from benchmirt.sources.formats import TELLS_FAILURES, logs
 
 __all__ = ["collect", "kinds", "read"]
@@ -160,6 +160,8 @@ def read(folder: Path, model: str, shown: str, scorer: Scorer, kind: str) -> raw
         failures_known=formats <= TELLS_FAILURES,
         way_out=(_WAY_OUT,),
         formats=tuple(sorted(formats)),
+        named=bool(stated),
+        overlooked=tuple(overlooked(folder, shown)),
     )
 
 
@@ -228,7 +230,11 @@ def collect(source: Source, study: Study, out_dir: str | Path) -> list[Path]:
             file=home,
             todo="Fetch the samples as well as the totals",
         )
-    manifest = {**raw.manifest_of(source, scorer), "models_left_out": sorted(left_out)}
+    manifest = {
+        **raw.manifest_of(source, scorer),
+        "models_left_out": sorted(left_out),
+        "overlooked": overlooked(study.base / home, home),
+    }
     done = [_finish(models[name], home, study, manifest) for name in sorted(models)]
     raw.tell_idle(source.name, scorer, done)
     return raw.write(source, study, {"shard0": done}, items, Path(out_dir))
@@ -250,5 +256,6 @@ def _finish(one: _Model, home: str, study: Study, manifest: Mapping[str, Any]) -
             "failures_known": known,
             "simulated": simulated,
             "formats": sorted(one.formats),
+            "named": True,
         },
     )

@@ -18,7 +18,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,10 @@ _DETAILS = "-details"
 _RESULTS = re.compile(r"(?:simulated_)?(?:all\.json|results\.[^/]+)")
 _BITS = 32
 _ENDINGS = (".json", ".jsonl", ".jsonlines", ".eval", ".csv", ".csv.gz", ".parquet")
+_MEANT = re.compile(
+    r".+\.(?:(?:json|jsonl|jsonlines|eval|csv|parquet|ndjson)(?:\.(?:gz|bz2|xz|zst|zip))?|tsv|xlsx?)",
+    re.IGNORECASE,
+)
 _DEEPEST = 20
 
 
@@ -379,7 +383,29 @@ def tree(path: Path, shown: str) -> list[str]:
     """
     if not path.is_dir():
         return [shown]
-    found: list[str] = []
+    found = [name for name in _all_in(path, shown) if name.endswith(_ENDINGS)]
+    if not found:
+        raise InputError(
+            "there is no file in here that may hold results",
+            file=shown,
+            found=", ".join(overlooked(path, shown)[:3]) or None,
+            expected=f"names that end in {', '.join(_ENDINGS)}",
+            todo="Name the folder that holds them, or take this one out",
+        )
+    return sorted(found)
+
+
+def overlooked(path: Path, shown: str) -> list[str]:
+    """Return files in a folder that are not looked at though they may be meant: compressed, `.JSONL`, tabs, spreadsheets."""
+    if not path.is_dir():
+        return []
+    return sorted(
+        name for name in _all_in(path, shown) if not name.endswith(_ENDINGS) and _MEANT.fullmatch(name)
+    )
+
+
+def _all_in(path: Path, shown: str) -> Iterator[str]:
+    """Yield the files in a folder and in folders there."""
     todo = [(path, shown, 0)]
     while todo:
         folder, name, depth = todo.pop()
@@ -393,16 +419,8 @@ def tree(path: Path, shown: str) -> list[str]:
         for entry in _entries(folder, name):
             if entry.is_dir():
                 todo.append((Path(entry.path), f"{name}/{entry.name}", depth + 1))
-            elif entry.name.endswith(_ENDINGS):
-                found.append(f"{name}/{entry.name}")
-    if not found:
-        raise InputError(
-            "there is no file in here that may hold results",
-            file=shown,
-            expected=f"names that end in {', '.join(_ENDINGS)}",
-            todo="Name the folder that holds them, or take this one out",
-        )
-    return sorted(found)
+            else:
+                yield f"{name}/{entry.name}"
 
 
 def _inputs(source: Source, study: Study, folder: str, models: dict[str, str], by_file: bool) -> list[str]:

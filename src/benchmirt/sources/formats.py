@@ -150,6 +150,14 @@ def _table(document: Document) -> str:
     header = long_table.header_of(document)
     if long_table.is_long(header):
         return "long"
+    if len(header) == 1 and (mark := next((one for one in ";\t|" if one in header[0]), None)):
+        raise InputError(
+            "the fields are not separated by commas",
+            file=document.shown,
+            where="row 1",
+            found="tabs" if mark == "\t" else f'"{mark}"',
+            todo="Save the table with commas",
+        )
     details = {"doc_id", "doc"} <= set(header)
     raise InputError(
         "",

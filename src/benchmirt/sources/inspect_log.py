@@ -149,6 +149,7 @@ def _row(sample: Mapping[str, Any], header: Mapping[str, Any], status: Any) -> d
         "key": right_answer(sample.get("target"), choices),
         "missing": _missing(sample, scores, header, status),
         "metadata": sample.get("metadata"),
+        "task_args": header["eval"].get("task_args"),
     }
 
 

@@ -71,6 +71,10 @@ class Found:
         What to do where no row is scored, if that is something special.
     formats
         Formats of the files, where they are told by content.
+    named
+        Whether a file names the model, or the layout does.
+    overlooked
+        Files that were not looked at, though they may be meant.
     """
 
     tables: Sequence[Table]
@@ -81,6 +85,8 @@ class Found:
     failures_known: bool = True
     way_out: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
+    named: bool = True
+    overlooked: tuple[str, ...] = ()
 
 
 Read = Callable[[Path, str, str, Scorer], Found]
@@ -264,6 +270,8 @@ class Gathered:
         self._counts = {"rows": 0, "left_out": 0, "repeated": 0}
         self._conflicts: list[dict[str, Any]] = []
         self._rescored: list[dict[str, Any]] = []
+        self._left_out: list[str] = []
+        self._unreadable = 0
 
     def add(self, table: Table, known_as: str | None) -> None:
         """Grade the rows of a table.
@@ -284,6 +292,7 @@ class Gathered:
         self._tasks[task] = self._tasks.get(task, 0) + table.size
         self._counts["rows"] += table.size
         self._counts["left_out"] += table.size
+        before = self._counts["left_out"]
         for part in self._scorer.parts(table):
             names = self._items.shared(part.question_ids())
             _check_names(names, part)
@@ -291,6 +300,7 @@ class Gathered:
             self._items.add(part, names, content)
             self._counts["left_out"] -= len(names)
             grades = part.rule.grade(part)
+            self._unreadable += grades.unreadable
             if part.rule.rescore is not None:
                 grades, counts = rescoring.again(part, grades)
                 self._rescored.append(
@@ -308,6 +318,8 @@ class Gathered:
                 )
             self._rows.append(reduced)
             self._benchmarks += [part.benchmark] * len(reduced.names)
+        if table.size and self._counts["left_out"] == before:
+            self._left_out.append(task)
 
     def finish(
         self,
@@ -339,12 +351,15 @@ class Gathered:
         """
         names = [name for rows in self._rows for name in rows.names]
         if not names:
-            told = ", ".join(ascii(task)[1:-1] for task in unused[:5])
+            told, out = (
+                ", ".join(ascii(task)[1:-1] for task in some[:5]) for some in (unused, self._left_out)
+            )
             raise InputError(
                 "this model has no row that a scoring rule scores",
                 file=shown,
                 found=f"{self._counts['rows']} rows"
                 + (f"; tasks without a rule: {told}" if told else "")
+                + (f"; tasks of which rules leave out every row: {out}" if out else "")
                 + "".join(
                     f'; a run of {ascii(task)[1:-1]} called "{run}"' for task, run in [*runs.items()][:3]
                 ),
@@ -381,6 +396,8 @@ class Gathered:
                 "content_known": sum(content[place] is not None for place in keep),
                 "conflicts": self._conflicts,
                 "rescored": self._rescored,
+                "tasks_left_out": sorted({*self._left_out}),
+                "unreadable": self._unreadable,
             },
         )
 
@@ -580,6 +597,15 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
             source,
             graded,
         )
+    unreadable = sum(one.manifest["unreadable"] for one in models)
+    if unreadable:
+        _log.warning(
+            "%s: %d outcomes are missing since their grade is a text or another value that no rule explains; a scoring rule "
+            "may say what it stands for (values, or is with else)",
+            source,
+            unreadable,
+        )
+    _tell_unread(source, models)
     known = sum(one.manifest["content_known"] for one in models)
     total = sum(len(one.items) for one in models)
     if known < total:
@@ -607,6 +633,50 @@ def _tell(source: str, models: Sequence[OneModel], items: int) -> None:
                 f"{task} ({number} of {len(models)} models)" for task, number in sorted(unused.items())
             ),
         )
+
+
+def _tell_unread(source: str, models: Sequence[OneModel]) -> None:
+    """Warn of tasks and files of which nothing is used, and of folders that may be those of several models."""
+    left_out: dict[str, int] = {}
+    for one in models:
+        for task in one.manifest["tasks_left_out"]:
+            left_out[task] = left_out.get(task, 0) + 1
+    if left_out:
+        _log.warning(
+            "%s: the rules leave out every row of some tasks (left_out, only, where), so that they have no outcome: %s",
+            source,
+            ", ".join(
+                f"{task} ({number} of {len(models)} models)" for task, number in sorted(left_out.items())
+            ),
+        )
+    names = sorted({name for one in models for name in one.manifest["overlooked"]})
+    if names:
+        _log.warning(
+            "%s: %d files are not looked at, since their names end in another way than those of results: %s; unpack or "
+            "rename them if they are meant",
+            source,
+            len(names),
+            ", ".join(names[:3]) + (", ..." if len(names) > 3 else ""),
+        )
+    apart = {one.model: inside for one in models if len(inside := _folders_of(one)) > 1}
+    if apart:
+        model, inside = next(iter(apart.items()))
+        _log.warning(
+            "%s: the files of %d models lie in several folders and do not name their model, such as those of %s in %s; if "
+            "each of these is a model, name the folder of these folders in folder:",
+            source,
+            len(apart),
+            model,
+            ", ".join(inside[:3]) + (", ..." if len(inside) > 3 else ""),
+        )
+
+
+def _folders_of(one: OneModel) -> list[str]:
+    """Return the folders in a model's folder in which its files lie, if all lie in some and none names its model."""
+    if one.manifest["named"]:
+        return []
+    inside = {name.rpartition("/")[0].partition("/")[0] for name in one.manifest["files"]}
+    return [] if "" in inside else sorted(inside)
 
 
 def tell_idle(source: str, scorer: Scorer, models: Iterable[OneModel]) -> None:
@@ -661,6 +731,8 @@ def collect(source: Source, study: Study, out_dir: str | Path, batch: Batch) -> 
             "failures_known": found.failures_known,
             "simulated": simulated,
             "formats": found.formats or (source.kind,),
+            "named": found.named,
+            "overlooked": found.overlooked,
         }
         done[model] = gathered.finish(
             shown, files, found.unused, found.runs, {**manifest_of(source, scorer), **own}
