@@ -6,19 +6,20 @@ that a study reads are those that the published one was made from (and its filte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from benchmirt.config import Study
 from benchmirt.errors import InputError
 from benchmirt.files import write_csv, write_json
 from benchmirt.sources.fetched import table_in
 
-__all__ = ["COLUMNS", "compare", "write"]
+__all__ = ["COLUMNS", "called", "compare", "read", "score_columns", "scores", "write"]
 
 COLUMNS = ("kind", "name", "what", "ours", "published")
 """Columns of the differences.
@@ -27,6 +28,10 @@ kind: ``count``; ``only_here`` and ``only_published`` (an item or a model that t
 """
 _CLOSE = 5e-5  # about half of what one outcome makes in the mean of the largest benchmark, 1/11,994
 _KEYS = {"items": "question_id", "models": "model"}
+
+_ENDING = "_average"
+_NOT_SELECT = ("wmdp", "bbq")
+"""Benchmarks of safety that the published score ``select_safety_average`` leaves out."""
 
 Row = tuple[str, str, str, Any, Any]
 
@@ -56,9 +61,7 @@ def write(study: Study, matrix: Path, counts: Path, out_dir: Path) -> list[Path]
         If a published table cannot be read, lacks its key, or has a name twice.
     """
     ours = {table: pd.read_parquet(matrix / f"{table}.parquet") for table in ("items", "models", "responses")}
-    published = {
-        role: _read(study, role, place) for role, place in study.statistics_places(study.results).items()
-    }
+    published = {role: read(study, role) for role in study.published_statistics}
     rows, compared = compare(
         ours["items"], ours["models"], ours["responses"], published, pd.read_csv(counts, dtype={"items": int})
     )
@@ -70,10 +73,28 @@ def write(study: Study, matrix: Path, counts: Path, out_dir: Path) -> list[Path]
     return paths
 
 
-def _read(study: Study, role: str, place: str) -> pd.DataFrame:
-    """Read a published table as texts."""
+def read(study: Study, role: str) -> pd.DataFrame:
+    """Read a published table.
+
+    Parameters
+    ----------
+    study
+        The study; its ``published_statistics`` names the table.
+    role
+        ``items`` or ``models``.
+
+    Returns
+    -------
+    DataFrame
+        All that stands there, as texts where the file is one of text; models are called ``org__model``.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, lacks its key, or has a name twice.
+    """
     key = _KEYS[role]
-    shown = place
+    shown = place = study.statistics_places(study.results)[role]
     if (study.base / place).is_dir():
         shown = table_in(study.base / place, place, [key])
     path = study.base / shown
@@ -85,6 +106,8 @@ def _read(study: Study, role: str, place: str) -> pd.DataFrame:
         raise InputError(
             f'there is no column "{key}"', file=shown, found=", ".join(map(str, frame.columns[:8]))
         )
+    if role == "models":
+        frame[key] = frame[key].astype(str).map(called)
     twice = frame[key][frame[key].duplicated()]
     if len(twice):
         raise InputError(
@@ -176,6 +199,11 @@ def _items(items: pd.DataFrame, published: pd.DataFrame) -> Iterator[Compared]:
             yield "item benchmarks", ("value", name, "benchmark", one, other), _plain(one) == _plain(other)
 
 
+def called(model: str) -> str:
+    """Return the name of a model as the study writes it: ``org__model``."""
+    return model.replace("/", "__")
+
+
 def _plain(benchmark: str) -> str:
     """Return the name of a benchmark as the statistics and the responses may both write it."""
     return benchmark.casefold().replace("-", "_")
@@ -184,9 +212,9 @@ def _plain(benchmark: str) -> str:
 def _models(
     items: pd.DataFrame, models: pd.DataFrame, responses: pd.DataFrame, published: pd.DataFrame
 ) -> Iterator[Compared]:
-    """Yield the models, and their mean of each benchmark, over all items or over the kept ones."""
-    theirs = published.assign(model=published["model"].str.replace("/", "__")).set_index("model")
-    names = list(models["model"])
+    """Yield the models, and their scores, over all items or over the kept ones, in any way of averaging."""
+    theirs = published.set_index("model")
+    names = [called(name) for name in models["model"]]
     for name in sorted({*names, *theirs.index}):
         kind = (
             "value"
@@ -196,27 +224,90 @@ def _models(
             else "only_published"
         )
         yield "models", (kind, name, "model", name in names, name in theirs.index), kind == "value"
-    columns = {_plain(str(column)): str(column) for column in theirs.columns}
+    columns = score_columns(items, theirs.columns)
     cells = (
         responses.set_index("question_id")
-        .loc[items["question_id"], names]
-        .to_numpy(dtype=float, na_value=np.nan)
+        .loc[items["question_id"], list(models["model"])]
+        .to_numpy(dtype=float, na_value=-1)
     )
-    cells[cells < 0] = np.nan
-    kept = items["kept"].to_numpy(dtype=bool)
-    for benchmark in items["benchmark"].unique():
-        column = columns.get(f"{_plain(benchmark)}_average")
-        if column is None:
-            continue
-        own = (items["benchmark"] == benchmark).to_numpy()
-        over_all, over_kept = _means(cells[own]), _means(cells[own & kept])
+    ways = [
+        scores(items, cells, names, columns, kept=kept, over=over)
+        for over in ("items", "benchmarks")
+        for kept in (True, False)
+    ]
+    for column, benchmarks in columns.items():
         told = pd.to_numeric(theirs[column], errors="coerce").to_dict()
-        for place, name in enumerate(names):
-            if name not in told:
-                continue
-            value = told[name]
-            same = min(abs(over_all[place] - value), abs(over_kept[place] - value)) <= _CLOSE
-            yield "model means", ("value", name, column, over_all[place], value), bool(same)
+        what = "model means" if len(benchmarks) == 1 else "model scores over benchmarks"
+        for name in [name for name in names if name in told]:
+            same = any(abs(way.at[name, column] - told[name]) <= _CLOSE for way in ways)
+            yield what, ("value", name, column, ways[0].at[name, column], told[name]), same
+
+
+def score_columns(items: pd.DataFrame, columns: Iterable[Any]) -> dict[str, list[str]]:
+    """Return which columns of a published table of models are scores, and over which benchmarks each is the mean.
+
+    Parameters
+    ----------
+    items
+        Items of a matrix; see :mod:`benchmirt.matrix`.
+    columns
+        Names of the table's columns. A score is called ``{benchmark}_average``, ``{category}_average``,
+        ``select_safety_average`` (safety without WMDP and BBQ) or ``total_average``.
+    """
+    category = items.drop_duplicates("benchmark").set_index("benchmark")["category"].map(str)
+    over = {"total": list(category.index)}
+    for name in category.unique():
+        over[_plain(name)] = list(category.index[category == name])
+    over["select_safety"] = [name for name in over.get("safety", []) if _plain(name) not in _NOT_SELECT]
+    over |= {_plain(name): [name] for name in category.index}
+    known = {f"{name}{_ENDING}": benchmarks for name, benchmarks in over.items() if benchmarks}
+    return {str(column): known[_plain(str(column))] for column in columns if _plain(str(column)) in known}
+
+
+def scores(
+    items: pd.DataFrame,
+    cells: NDArray[Any],
+    names: Sequence[str],
+    columns: Mapping[str, Sequence[str]],
+    *,
+    kept: bool = True,
+    over: str = "items",
+) -> pd.DataFrame:
+    """Return the scores of models as a published table has them.
+
+    Parameters
+    ----------
+    items
+        Items of a matrix.
+    cells
+        Outcomes of all items, 1 or 0, negative for missing, shape (items, models).
+    names
+        The models.
+    columns
+        Of :func:`score_columns`.
+    kept
+        Whether the items that the filter dropped are left out.
+    over
+        Whether a score over several benchmarks is the mean over their ``items`` or over the ``benchmarks``.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, a column per score, 0 to 1; NaN where a model answered nothing.
+    """
+    cells = np.where(cells < 0, np.nan, cells)
+    used = items["kept"].to_numpy(dtype=bool) if kept else np.ones(len(items), dtype=bool)
+    single = {name: ((items["benchmark"] == name).to_numpy() & used) for name in items["benchmark"].unique()}
+    means = {name: _means(cells[own]) for name, own in single.items()}
+    found = {
+        column: means[benchmarks[0]]
+        if len(benchmarks) == 1
+        else np.mean([means[name] for name in benchmarks], axis=0)
+        if over == "benchmarks"
+        else _means(cells[np.logical_or.reduce([single[name] for name in benchmarks])])
+        for column, benchmarks in columns.items()
+    }
+    return pd.DataFrame(found, index=pd.Index(names, name="model"))
 
 
 def _means(cells: np.ndarray) -> np.ndarray:

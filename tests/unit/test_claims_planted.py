@@ -785,7 +785,7 @@ def test_records_have_one_shape_and_their_tables_agree(planted: Path, tmp_path: 
         assert json.loads(text) == again
         assert set(record) == {
             "claim", "kind", "statement", "unit", "needs_dimension", "published", "as_published", "corrected",
-            "sample", "why", "figures", "tables", "simulated", "provenance",
+            "check_values", "sample", "why", "figures", "tables", "simulated", "provenance",
         }  # fmt: skip
         assert record["corrected"]["parts"]
         for part in record["corrected"]["parts"]:

@@ -286,8 +286,9 @@ def test_a_kind_needs_no_more_than_its_files() -> None:
     assert "dimensions/leave_one_out.nc" not in claims.inputs_of(loaded["C11"])
     assert "dimensions/leave_one_out.nc" in claims.inputs_of(loaded["C9"])
     assert all("stability.json" in " ".join(claims.inputs_of(loaded[name])) for name in loaded if name > "C2")
-    (table,) = claims.tables_of(loaded["C8"], study_of())
-    assert table.endswith("workflow/resources/published_correlations.csv")
+    published, checks = claims.tables_of(loaded["C8"], study_of())
+    assert published.endswith("workflow/resources/published_correlations.csv")
+    assert checks.endswith("workflow/resources/check_values.csv")
 
 
 def test_names_that_claims_may_use_are_those_of_the_stations() -> None:

@@ -17,6 +17,7 @@ rule claim:
         ],
         delivered=lambda w: outcomes() if KINDS[w.claim] == "count" else [],
         tables=lambda w: map(os.path.relpath, claims.tables_of(CLAIMS[w.claim], STUDY)),
+        checked=lambda w: published_models(w.claim),
     output:
         record="<results>/claims/{claim}.json",
         parts="<results>/claims/{claim}.csv",

@@ -144,6 +144,12 @@ def matrix(policy):
     return [f"<results>/matrix/{policy}/{table}.parquet" for table in tables]
 
 
+def published_models(claim):
+    """The published table of models, if a claim has check values that it can be held against."""
+    places = STUDY.statistics_places("<results>")
+    return [places["models"]] if CLAIMS[claim].check_values and "models" in places else []
+
+
 def calibration(folder=""):
     """Files of a calibration: of the one in a folder, or of this study's own."""
     names = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmirt import provenance
-from benchmirt.claims import selection, spec
+from benchmirt.claims import outside, selection, spec
 from benchmirt.claims.gate import missing_dimension
 from benchmirt.claims.inputs import Results, Unavailable
 from benchmirt.claims.record import PartResult
@@ -166,6 +166,7 @@ def evaluate(claim_id: str, results_dir: str | Path, study: Study) -> dict[str, 
     if gate is not None:
         parts = [_gated(part, gate, results) for part in parts]
     record = _record(claim, results, parts, kind.METHODS, gate, rests_on)
+    record["check_values"] = outside.checked(claim, results)
     record["published"]["data"] = _published_data(claim, study, unlike)
     return record
 

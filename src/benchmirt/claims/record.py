@@ -214,7 +214,7 @@ def flat(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     ``row`` says what a row is: ``part``, a ``cell`` of a table that a part compares, an ``angle`` of a
     selection to one ability, a ``direction`` (the mean discriminations of a selection, one column per
-    dimension), or what the kind's own table says (with columns of its own).
+    dimension), what the kind's own table says, or a ``check value`` from outside (the last two with columns of their own).
     """
     for part in record["corrected"]["parts"]:
         yield _row(record, part, "part")
@@ -277,6 +277,8 @@ def flat(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     },
                     "angle",
                 )
+    for check in record["check_values"]:
+        yield {"claim": record["claim"], "row": "check value", **check}
 
 
 def write(record: Mapping[str, Any], json_path: str | Path, csv_path: str | Path) -> None:

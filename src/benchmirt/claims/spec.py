@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmirt import paths
+from benchmirt.claims import check_values
 from benchmirt.claims.prompt_labels import read_labels
 from benchmirt.claims.verdict import Region
 from benchmirt.errors import InputError, faults, nearest
@@ -170,7 +171,7 @@ ENDS = ("high", "low")
 _CLAIM = ("id", "kind", "statement", "published", "needs_dimension", "needs", "parts", "why")
 _REQUIRED = ("id", "kind", "statement", "parts")
 _COMMON = ("name", "statistic", "published", "tolerance", "published_region")
-_PUBLISHED = ("text", "value", "needs")
+_PUBLISHED = ("text", "value", "needs", "check_values")
 _BOUNDS = ("low", "high", "text")
 _MIRT = re.compile(r"mirt_[1-9]\d?")
 _FIGURE = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -258,6 +259,8 @@ class Claim:
         Items that the study must have for the claim to be about it at all.
     published_needs
         Items that it must have for its figures to be compared with the published ones.
+    check_values
+        Table of facts with check values from outside (:mod:`benchmirt.claims.check_values`); empty: none.
     needs_dimension
         Without this dimension, as judged by its null, the claim is not reproduced. None: that of the last ability that its
         parts name.
@@ -272,6 +275,7 @@ class Claim:
     needs_dimension: int | None = None
     needs: Selection = field(default_factory=dict)
     published_needs: Selection = field(default_factory=dict)
+    check_values: str = ""
     why: str = ""
 
 
@@ -555,6 +559,11 @@ class _Reader:
             published_needs=(
                 self.selection(published["needs"], f"{where}.published.needs") if "needs" in published else {}
             ),
+            check_values=(
+                self.text(published["check_values"], f"{where}.published.check_values")
+                if "check_values" in published
+                else ""
+            ),
             why=self.text(given.get("why", ""), f"{where}.why", empty=True),
         )
         names = [part.name for part in claim.parts if part.name]
@@ -695,6 +704,11 @@ def read_figures(path: Path, column: str) -> list[tuple[dict[str, str], float]]:
 
 
 def _check_figures(claim: Claim, study: Study) -> Iterator[InputError]:
+    if claim.check_values:
+        try:
+            check_values.read(find_table(claim.check_values, study))
+        except InputError as error:
+            yield error
     for part in claim.parts:
         if not isinstance(part.published, Figure):
             continue
@@ -824,6 +838,8 @@ def inputs_of(entry: Mapping[str, Any] | Claim, sources: Sequence[str] = ()) -> 
     """
     claim = _as_claim(entry)
     files = list(_INPUTS[claim.kind])
+    if claim.check_values:
+        files += [path for table in _MATRIX if (path := f"matrix/published/{table}.parquet") not in files]
     if claim.kind == "count":
         files += [f"outcomes/{source}/{table}.parquet" for source in sources for table in ("items", "models")]
         if claim.needs_dimension is not None:
@@ -839,10 +855,12 @@ def tables_of(entry: Mapping[str, Any] | Claim, study: Study) -> list[str]:
     InputError
         If a raw entry is not well formed or a table does not exist.
     """
-    figures: Iterable[Part] = _as_claim(entry).parts
-    names = [part.published.table for part in figures if isinstance(part.published, Figure)]
+    claim = _as_claim(entry)
+    names = [part.published.table for part in claim.parts if isinstance(part.published, Figure)]
+    if claim.check_values:
+        names.append(claim.check_values)
     tables = [find_table(name, study).as_posix() for name in dict.fromkeys(names)]
-    if _as_claim(entry).kind == "label" and study.claims["prompt_labels"]:
+    if claim.kind == "label" and study.claims["prompt_labels"]:
         tables.append(study.resource(study.claims["prompt_labels"]).as_posix())
     return tables
 

@@ -173,7 +173,7 @@ class Evidence:
 
 def evidence(record: Mapping[str, Any]) -> list[Evidence]:
     """Return the tables of a claim beside its parts, those that hold anything."""
-    of_kind = (make(record) for make in (_scores, _cells, _filtered, _correlations))
+    of_kind = (make(record) for make in (_scores, _cells, _filtered, _correlations, _check_values))
     own = (_own(part["table"]) for part in _parts(record) if part.get("table"))
     return [table for table in (*of_kind, *own) if table.rows]
 
@@ -278,6 +278,49 @@ def _correlations(record: Mapping[str, Any]) -> Evidence:
         [("Benchmark", False), ("Ability", False), *((name, True) for name in numbers)],
         rows,
     )
+
+
+def _check_values(record: Mapping[str, Any]) -> Evidence:
+    """Return a claim's check values from outside, beside the published table and the responses here."""
+    agree = {True: "agrees", False: "differs", None: "is not there"}
+    names = {"spearman": "Spearman’s r", "pearson": "Pearson’s r", "score": "Score"}
+    checks = list(record.get("check_values") or ())
+    rows = [
+        [
+            names[check["quantity"]],
+            words.listing([check["column"], check["against"] or check["model"]]),
+            words.number(check["checked"], 3),
+            words.number(check["published"], 3),
+            agree[check["agrees"]],
+            words.interval(_ends(check, "checked"), "gain"),
+            words.interval(_ends(check, "published"), "gain"),
+            words.number(check["here"], 3),
+        ]
+        for check in checks
+    ]
+    good = sum(check["agrees"] is True for check in checks)
+    headings = [
+        ("Check value", False),
+        ("Of", False),
+        ("By others", True),
+        ("Published table", True),
+        ("The two", False),
+    ]
+    intervals = [(f"{_INTERVAL} by others", True), (f"{_INTERVAL} of the published table", True)]
+    return Evidence(
+        f"Check values from outside: {words.count(good)} of {words.count(len(rows))} agree",
+        "Statistics that others computed from the published table of models, and the same of the table that was fetched and of "
+        "the responses here (means over the questions that the published filter keeps). Intervals: families drawn with "
+        "replacement. No verdict rests on them.",
+        [*headings, *intervals, ("Here", True)],
+        rows,
+    )
+
+
+def _ends(check: Mapping[str, Any], which: str) -> list[float] | None:
+    """Return the ends of an interval of a check value; None where it has none."""
+    ends = [check[f"{which}_low"], check[f"{which}_high"]]
+    return None if None in ends else ends
 
 
 def _own(table: Mapping[str, Any]) -> Evidence:
