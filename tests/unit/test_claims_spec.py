@@ -195,6 +195,18 @@ def test_a_table_of_facts_is_read_strictly(tmp_path: Path, content: str | bytes,
 # -- the shipped claims -------------------------------------------------------------------------------------
 
 
+def test_the_claims_for_any_study_are_sound_and_need_no_name(repository: Path) -> None:
+    home = repository / "workflow"
+    entries = yaml.safe_load((home / "resources" / "claims_any.yaml").read_text(encoding="utf-8"))
+    schema = json.loads((home / "schemas" / "claims.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(entries)
+    for claim in claims.check(entries):
+        assert claim.why
+        assert not claim.needs
+        for one in claim.parts:
+            assert not (one.select or isinstance(one.ability, str) or one.category)
+
+
 def test_the_published_claims_are_sound_and_follow_the_schema(repository: Path) -> None:
     path = repository / "workflow" / "resources" / "claims.yaml"
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
