@@ -204,7 +204,8 @@ def test_the_claims_for_any_study_are_sound_and_need_no_name(repository: Path) -
         assert claim.why
         assert not claim.needs
         for one in claim.parts:
-            assert not (one.select or isinstance(one.ability, str) or one.category)
+            assert (dict(one.select), one.category) == ({}, None)
+            assert not isinstance(one.ability, str)
 
 
 def test_the_published_claims_are_sound_and_follow_the_schema(repository: Path) -> None:
