@@ -36,7 +36,7 @@ import os
 import tempfile
 from pathlib import Path
 
-TWINS = {"published": 400, "border": 200, "prediction": 400}
+TWINS = {"published": 400, "border": 400, "prediction": 400}
 
 
 def scratch() -> str | None:

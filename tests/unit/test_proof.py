@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from benchmirt.errors import InputError
 from benchmirt.proof import table, trial
 from benchmirt.proof.truth import Crowd, Known, axes_of
 from benchmirt.resampling import clopper_pearson
@@ -153,6 +154,20 @@ def test_rows_are_kept_and_counted_on(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         table.coverage(table.read(path)), table.coverage(whole[whole["twin"] <= 3]), check_dtype=False
     )
+
+
+def test_rows_of_another_order_find_their_columns_and_others_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    whole = _rows()
+    table.append(whole[whole["twin"] == 1], path)
+    table.append(whole.loc[whole["twin"] == 2, whole.columns[::-1]], path)
+    pd.testing.assert_frame_equal(
+        table.coverage(table.read(path)), table.coverage(whole[whole["twin"] <= 2]), check_dtype=False
+    )
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="no table of these twins"):
+        table.append(whole.drop(columns="truth"), path)
+    assert path.read_bytes() == before
 
 
 def test_the_table_is_readable() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmirt.errors import InputError
 from benchmirt.resampling import clopper_pearson
 
 __all__ = ["BORDER", "append", "coverage", "markdown", "read", "seeds"]
@@ -23,8 +24,25 @@ _WRONG = "Wrong at the border, at most"
 
 
 def append(rows: pd.DataFrame, path: Path) -> None:
-    """Add the rows of a twin to a file."""
+    """Add the rows of a twin to a file, in the order of its columns.
+
+    Raises
+    ------
+    InputError
+        If the file has other columns.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        columns = list(pd.read_csv(path, nrows=0).columns)
+        if set(columns) != set(rows.columns):
+            raise InputError(
+                "this is no table of these twins",
+                file=path,
+                found=", ".join(columns),
+                expected=", ".join(rows.columns),
+                todo="Give another file to --rows, or remove this one",
+            )
+        rows = rows[columns]
     text = rows.to_csv(index=False, header=not path.exists(), lineterminator="\n")
     with path.open("a", encoding="utf-8") as file:
         file.write(text)  # at once, so that a killed run leaves whole twins
