@@ -46,6 +46,7 @@ AFTER_EDITING: dict[str, set[str]] = {
     "matrix": FROM_MATRIX | {"matrix"},
     "prediction/rasch": {"prediction", "page"} | JUDGED | DRAWN - {"figure_dimensions"},
     "dimensions/checks": {"checks", "page"},
+    "directions": {"data_card", "page"},
     "figures/abilities": DRAWN | PAGES,
     "report/page": PAGES,
     "profiles/own": {"profiles"} | PAGES,
