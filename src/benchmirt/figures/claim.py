@@ -618,18 +618,11 @@ def prediction(record: Mapping[str, Any]) -> Figure:
     entries = foretold.listed(record)
     if not entries:
         return verdicts.parts(record)
-    splits = list(dict.fromkeys(str(entry["split"]) for entry in entries))
-    methods = list(dict.fromkeys(str(entry["method"]) for entry in entries))
-    labels = {str(entry["method"]): str(entry["label"]) for entry in entries}
-    metrics = foretold.metrics(record)
+    found, metrics = foretold.blocks(entries), foretold.metrics(record)
 
     def paint(figure: FigureBase) -> None:
-        grid = np.atleast_2d(figure.subplots(1, len(splits) * len(metrics), sharey=True))[0]
-        places = [(split, metric) for split in splits for metric in metrics]
-        for axes, (split, metric) in zip(grid, places, strict=True):
-            own = [entry for entry in entries if entry["split"] == split]
-            foretold.panel(axes, own, metric, methods)
-            axes.set_title(foretold.TITLES.get(split, split), fontsize=6.6)
-        grid[0].set_yticks(range(len(methods)), [labels[method] for method in methods], fontsize=6)
+        foretold.stacked(
+            figure, found, metrics, foretold.compared(record), "what the claim compares with (both in bold)"
+        )
 
-    return _stack(record, WIDE, 0.75 + 0.155 * len(methods), paint)
+    return _stack(record, foretold.WIDTHS.get(len(metrics), WIDE), foretold.height_of(found), paint)

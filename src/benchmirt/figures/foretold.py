@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from benchmirt.figures import words
 from benchmirt.figures.style import (
     BLUE,
+    COLUMN,
     GREY,
     INK,
     MARKERS,
     PALETTE,
     VERMILLION,
     WASH,
-    WIDE,
     describe,
     house_ticks,
+    legend_below,
     message,
     sheet,
     styled,
@@ -44,69 +47,176 @@ MEASURES = {
     "rank": "rank agreement (more is better)",
 }
 _CURVES = ("benchmark_mean", "item_mean", "rasch_benchmark", "rasch", "mirt_1", "mirt_2")
+_STUDY, _BESIDE = "published", "cells"
+"""Split of the study's own fits, and the split beside which they are drawn: single answers are held out in both."""
+WIDTHS = {1: COLUMN, 2: 4.9}
+"""Width in inches of a drawing of so many measures."""
+
+_DASHED = (0, (4, 2))
+
+Entry = Mapping[str, Any]
+"""Scores of a method in a split: split, method, label, and each measure with its interval (`accuracy_interval`)."""
 
 
-def _bars(axes: Axes, rows: Sequence[Mapping[str, Any]], methods: Sequence[str], metric: str) -> None:
-    """Draw the scores of one split, a line per method; the best is filled, the others are open."""
-    found = {str(row["method"]): row for row in rows if words.is_number(row.get("value"))}
-    values = {method: float(found[method]["value"]) for method in methods if method in found}
-    best = None
-    if values:
-        best = (min if metric == "log_loss" else max)(values, key=lambda method: values[method])
-    for n, method in enumerate(methods):
-        if n % 2:
-            axes.axhspan(n - 0.5, n + 0.5, color=WASH, linewidth=0, zorder=0)
+@dataclass(frozen=True)
+class Block:
+    """What was held out in one way, and how well each method predicts it.
+
+    Attributes
+    ----------
+    split
+        Name of the split.
+    labels
+        Methods in words, by method, in the order of the lines.
+    own, study
+        Scores of the methods with the same priors, and those of the study's own fits, by the method of the line.
+    """
+
+    split: str
+    labels: Mapping[str, str]
+    own: Mapping[str, Entry]
+    study: Mapping[str, Entry]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which methods are set against a baseline by a measure."""
+
+    baseline: str
+    methods: tuple[str, ...] = ()
+
+
+def _line_of(method: str) -> str:
+    """Name the method on whose line the study's own fit is drawn; matched priors have a line of their own."""
+    family, _, rest = method.partition("_")
+    return f"mirt_{rest}" if family == _STUDY and not rest.endswith("matched") else method
+
+
+def blocks(entries: Sequence[Entry]) -> list[Block]:
+    """Scores by what was held out; those of the study's own fits stand beside the other single answers."""
+    by_split: dict[str, dict[str, Entry]] = {}
+    for entry in entries:
+        by_split.setdefault(str(entry["split"]), {})[str(entry["method"])] = entry
+    study = by_split.pop(_STUDY, {})
+    if study and _BESIDE not in by_split:
+        by_split[_STUDY] = {}
+    made = []
+    for split, own in by_split.items():
+        beside = study if split in (_BESIDE, _STUDY) else {}
+        lines = {_line_of(method): entry for method, entry in beside.items()}
+        labels = {method: str(entry["label"]) for method, entry in {**lines, **own}.items()}
+        order = [*own, *(method for method in lines if method not in own)]
+        made.append(Block(split, {method: labels[method] for method in order}, own, lines))
+    return made
+
+
+def height_of(found: Sequence[Block]) -> float:
+    """Height in inches that :func:`stacked` needs."""
+    return 0.8 + sum(0.24 + 0.145 * len(block.labels) for block in found)
+
+
+def _series(axes: Axes, scores: Mapping[str, Entry], block: Block, metric: str, study: bool) -> None:
+    """Draw the scores of one kind of fits with their intervals; the best is filled, the others are open."""
+    values = {
+        method: float(one[metric]) for method, one in scores.items() if words.is_number(one.get(metric))
+    }
+    if not values:
+        return
+    best = (min if metric == "log_loss" else max)(values, key=lambda method: values[method])
+    colour = VERMILLION if study else BLUE
+    for n, method in enumerate(block.labels):
         if method not in values:
             continue
-        row = found[method]
-        colour = VERMILLION if method.startswith("published") else BLUE
-        ends: list[Any] = [row.get("low"), row.get("high")]
+        both = method in block.own and method in block.study
+        place = n + (0.2 if study else -0.2) * both
+        ends: Any = scores[method].get(f"{metric}_interval") or (None, None)
         if all(words.is_number(end) for end in ends):
-            axes.plot(ends, [n, n], color=colour, linewidth=1.1, zorder=2)
+            axes.plot(ends, [place, place], color=colour, linewidth=1.0, zorder=2)
         axes.plot(
             [values[method]],
-            [n],
-            marker="X" if method.startswith("published") else "o",
+            [place],
+            marker="X" if study else "o",
             color=colour,
             markerfacecolor=colour if method == best else "white",
-            markersize=4.2,
-            markeredgewidth=0.9,
+            markersize=4.0 if study else 3.7,
+            markeredgewidth=0.8,
             linestyle="none",
             zorder=3,
         )
-    axes.set_ylim(len(methods) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.margins(x=0.08)
-    axes.locator_params(axis="x", nbins=3)
+
+
+def _panel(axes: Axes, block: Block, metric: str, comparison: Comparison | None) -> None:
+    """Draw one measure of one block, with a line per method and a dashed line at the baseline's score."""
+    for n in range(1, len(block.labels), 2):
+        axes.axhspan(n - 0.5, n + 0.5, color=WASH, linewidth=0, zorder=0)
+    baseline = block.own.get(comparison.baseline) if comparison else None
+    if baseline is not None and words.is_number(baseline.get(metric)):
+        axes.axvline(float(baseline[metric]), color=INK, linewidth=0.7, linestyle=_DASHED, zorder=1)
+    _series(axes, block.own, block, metric, study=False)
+    _series(axes, block.study, block, metric, study=True)
+    axes.set_ylim(len(block.labels) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.grid(axis="x")
+    axes.margins(x=0.05)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     house_ticks(axes.xaxis)
-    axes.tick_params(axis="x", labelsize=6)
 
 
-def _legend(study: bool) -> list[Line2D]:
-    handles = [
-        Line2D(
-            [],
-            [],
-            marker="o",
-            color=BLUE,
-            markerfacecolor="white",
-            linewidth=1.1,
-            label="score and 95 % interval",
-        ),
-        Line2D([], [], marker="o", color=BLUE, linewidth=1.1, label="the best one"),
-    ]
-    if study:
+def stacked(
+    figure: FigureBase,
+    found: Sequence[Block],
+    metrics: Sequence[str],
+    compared: Mapping[tuple[str, str], Comparison],
+    baseline: str,
+) -> None:
+    """Draw a block of lines for each way to hold out, one below the other, and a column for each measure.
+
+    Parameters
+    ----------
+    figure
+        Where to draw, `height_of` inches high.
+    found
+        The blocks, from above.
+    metrics
+        Measures, from the left.
+    compared
+        By split and measure: the baseline at whose score there is a dashed line, and the methods set against it, named in bold.
+    baseline
+        What the dashed lines are, in words.
+    """
+    lines = [len(block.labels) for block in found]
+    grid = figure.subplots(len(found), len(metrics), squeeze=False, sharex="col", height_ratios=lines)
+    for row, block in zip(grid, found, strict=True):
+        bold: set[str] = set()
+        for axes, metric in zip(row, metrics, strict=True):
+            comparison = compared.get((block.split, metric))
+            _panel(axes, block, metric, comparison)
+            if comparison and comparison.methods:
+                bold |= {comparison.baseline, *comparison.methods}
+        row[0].set_yticks(range(len(block.labels)), list(block.labels.values()), fontsize=6.3)
+        row[0].tick_params(axis="y", length=0)
+        for label, method in zip(row[0].get_yticklabels(), block.labels, strict=True):
+            label.set_fontweight("bold" if method in bold else "normal")
+        row[0].set_title(words.capital(TITLES.get(block.split, block.split)), fontsize=7)
+    for axes, metric in zip(grid[-1], metrics, strict=True):
+        axes.set_xlabel(MEASURES[metric], fontsize=6.8)
+    legend_below(figure, _legend(found, baseline if compared else ""), 2, 6.3)
+
+
+def _legend(found: Sequence[Block], baseline: str) -> list[Line2D]:
+    look: dict[str, Any] = {"markerfacecolor": "white", "linewidth": 1.0, "markersize": 4}
+    handles = []
+    if any(block.own for block in found):
+        handles.append(Line2D([], [], marker="o", color=BLUE, label="same priors, 95 % interval", **look))
+    if any(block.study for block in found):
         handles.append(
-            Line2D(
-                [],
-                [],
-                marker="X",
-                color=VERMILLION,
-                markerfacecolor="white",
-                linewidth=1.1,
-                label="the study's own fit",
-            )
+            Line2D([], [], marker="X", color=VERMILLION, label="the study’s own fit and data", **look)
         )
+    handles.append(
+        Line2D([], [], marker="o", color=GREY, linestyle="none", markersize=4, label="filled: the best")
+    )
+    if baseline:
+        handles.append(Line2D([], [], color=INK, linewidth=0.7, linestyle=_DASHED, label=baseline))
     return handles
 
 
@@ -123,29 +233,43 @@ def scores(table: pd.DataFrame, about: Mapping[str, Any]) -> Figure:
     """
     chosen = table[(table["fold"] == "all") & (table["benchmark"] == "micro")]
     splits = [name for name in TITLES if name in about["splits"]]
-    labels = about["labels"]
     if chosen.empty or not splits:
         return message("Nothing was held out.")
-    order = dict.fromkeys(method for name in splits for method in about["splits"][name]["methods"])
-    methods = [method for method in order if (chosen["method"] == method).any()]
-    figure = sheet(WIDE, 0.75 + 2 * (0.4 + 0.15 * len(methods)))
-    grid = np.atleast_2d(figure.subplots(2, len(splits), sharey=True, sharex=False))
-    said = []
-    for row, metric in zip(grid, ("accuracy", "log_loss"), strict=True):
-        own = chosen[chosen["metric"] == metric]
-        for axes, split in zip(row, splits, strict=True):
-            found: Any = own[own["split"] == split].to_dict("records")
-            _bars(axes, found, methods, metric)
-            if metric == "accuracy":
-                axes.set_title(TITLES[split].replace(" ", "\n", 1), fontsize=6.4)
-            said.append(
-                f"{metric.replace('_', ' ')}, {TITLES[split]}: "
-                + ", ".join(f"{labels[one['method']]} {words.number(one['value'], 3)}" for one in found)
-            )
-        row[0].set_yticks(range(len(methods)), [labels[method] for method in methods], fontsize=6)
-        row[len(row) // 2].set_xlabel(MEASURES[metric], fontsize=6.8)
-    figure.legend(handles=_legend("published" in splits), loc="outside lower left", ncols=3, fontsize=6.3)
-    return describe(figure, f"Scores of all methods by what was held out. {'; '.join(said)}.")
+    metrics, labels = ("accuracy", "log_loss"), about["labels"]
+    entries = [
+        entry
+        for split in splits
+        for entry in _entries(chosen[chosen["split"] == split], split, labels, metrics)
+    ]
+    found = blocks(entries)
+    baseline = str(about.get("baseline") or "")
+    compared = {
+        (block.split, metric): Comparison(baseline) for block in found for metric in metrics if baseline
+    }
+    figure = sheet(WIDTHS[2], height_of(found))
+    stacked(figure, found, metrics, compared, labels.get(baseline, ""))
+    said = "; ".join(
+        f"{metric.replace('_', ' ')}, {TITLES[split]}: "
+        + ", ".join(
+            f"{one['label']} {words.number(one.get(metric), 3)}" for one in entries if one["split"] == split
+        )
+        for metric in metrics
+        for split in splits
+    )
+    return describe(figure, f"Scores of all methods by what was held out. {said}.")
+
+
+def _entries(
+    table: pd.DataFrame, split: str, labels: Mapping[str, str], metrics: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Scores of the methods of one split, from the rows of `scores.csv`."""
+    made: dict[str, dict[str, Any]] = {}
+    for row in table[table["metric"].isin(metrics)].to_dict("records"):
+        method = str(row["method"])
+        entry = made.setdefault(method, {"split": split, "method": method, "label": labels[method]})
+        entry[str(row["metric"])] = row["value"]
+        entry[f"{row['metric']}_interval"] = [row.get("low"), row.get("high")]
+    return list(made.values())
 
 
 @styled
@@ -231,11 +355,11 @@ def metrics(record: Mapping[str, Any]) -> list[str]:
     return [metric for metric in MEASURES if metric in wanted]
 
 
-def panel(axes: Axes, entries: Sequence[Mapping[str, Any]], metric: str, methods: Sequence[str]) -> None:
-    """Scores of one split by one measure in axes of their own."""
-    rows = []
-    for entry in entries:
-        low, high = entry.get(f"{metric}_interval") or (None, None)
-        rows.append({"method": entry["method"], "value": entry.get(metric), "low": low, "high": high})
-    _bars(axes, rows, methods, metric)
-    axes.set_xlabel(MEASURES[metric].replace(" (", "\n("), fontsize=6.3, color=INK)
+def compared(record: Mapping[str, Any]) -> dict[tuple[str, str], Comparison]:
+    """Return what the parts of a claim's record set against a baseline, by split and measure."""
+    made: dict[tuple[str, str], Comparison] = {}
+    for part in (record.get("corrected") or {}).get("parts") or []:
+        place = str(part.get("split")), str(part.get("statistic")).removesuffix("_gain")
+        before = made[place].methods if place in made else ()
+        made[place] = Comparison(str(part.get("baseline")), (*before, str(part.get("method"))))
+    return made

@@ -42,8 +42,9 @@ CAPTIONS: dict[str, str] = {
     ),
     "scores": (
         "Answers that were held out, in several ways, and predicted by simple means, by additive models (Rasch) and by models "
-        "with several abilities (MIRT). Above: the share of answers foretold right; below: log loss, which punishes false "
-        "confidence and cannot be bettered by it. Only the study’s own fits (crosses) have the study’s priors."
+        "with several abilities (MIRT); bars are 95 % intervals. Left: the share of answers foretold right; right: log loss, "
+        "which punishes false confidence and cannot be bettered by it. What lies beyond the dashed line predicts better than "
+        "the model’s own mean on the benchmark. Crosses: the study’s own fits, with its priors and on its data."
     ),
     "calibration": (
         "Of the answers that were given a probability of, say, .7, seven of ten should be right: the nearer to the dashed "
@@ -100,8 +101,9 @@ _KINDS: dict[str, str] = {
         "is true."
     ),
     "prediction": (
-        "Scores of all methods on the answers that were held out (the best one filled), by what was held out, with those "
-        "of the published procedure beside them. Below: the claim’s own gains with the region in which the claim is true."
+        "Scores of all methods on the answers that were held out (the best one filled), by what was held out, and those of "
+        "the study’s own fits (crosses). The claim sets the methods in bold against each other; the dashed line is the score "
+        "of the one to be bettered. Below: the claim’s own gains with the region in which the claim is true."
     ),
     "correlation": (
         "Benchmark average against ability, one mark per model; the benchmark’s own answers have no part in the ability "
