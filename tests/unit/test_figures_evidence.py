@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_figures_draw import check_layout
 
-from benchmirt.figures import claim, evidence, style, words
+from benchmirt.figures import claim, evidence, style, verdicts, words
 from benchmirt.report import tables
 
 COLUMNS = [
@@ -173,6 +173,70 @@ def test_labels_are_drawn_whole() -> None:
     assert names == ["safe (1,200)", "controversial (2,400)", "unsafe (3,600)"]
     with style.look():
         check_layout(figure)
+
+
+def _angles(sets: int, abilities: int) -> dict[str, Any]:
+    parts = [
+        {
+            "name": f"set {n}: along ability {n % abilities + 1}",
+            "statistic": "angle",
+            "unit": "degrees",
+            "select": {"benchmark": [f"benchmark-{n}/with a long name indeed"]},
+            "ability": n % abilities + 1,
+            "ability_name": "reasoning" if n % abilities == 0 else f"ability {n % abilities + 1}",
+            "estimate": 5.0 * n + 1,
+            "interval": [0.0, 5.0 * n + 20],
+            "region": {"low": None, "high": 45.0},
+            "verdict": "reproduced" if n < 5 else "inconclusive",
+        }
+        for n in range(sets)
+    ]
+    return {"claim": "X1", "kind": "direction", "corrected": {"parts": parts, "verdict": "inconclusive"}}
+
+
+@pytest.mark.parametrize(("sets", "abilities"), [(5, 1), (13, 2), (24, 6)])
+def test_many_angles_stand_on_one_scale_by_ability(sets: int, abilities: int) -> None:
+    record = _angles(sets, abilities)
+    groups = claim.angles_by_ability(record)
+    assert next(iter(groups)) == "Angle to reasoning"
+    assert len(groups) == abilities
+    figure = verdicts.forest(record, groups, "degrees")
+    (axes,) = figure.axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    drawn = {
+        labels[round(line.get_ydata()[0])]: line.get_xdata()[0]
+        for line in axes.get_lines()
+        if len(line.get_xdata()) == 1
+    }
+    in_order = [row.estimate for rows in groups.values() for row in rows]
+    assert list(drawn.values()) == in_order
+    assert sorted(in_order) == [5.0 * n + 1 for n in range(sets)]
+    assert len(labels) == sets + abilities
+    borders = {
+        line.get_xdata()[0]
+        for line in axes.get_lines()
+        if len(set(line.get_ydata())) == 2 and line.get_zorder() < 1
+    }
+    assert borders == {45.0}
+    with style.look():
+        check_layout(figure)
+    assert figure.get_size_inches()[1] < 7
+
+
+def test_few_angles_and_other_numbers_keep_their_picture() -> None:
+    record = _angles(6, 2)
+    assert claim.angles_by_ability(_angles(claim.FEW, 2)) == {}
+    record["corrected"]["parts"][3]["statistic"] = "leaning"
+    assert claim.angles_by_ability(record) == {}
+
+
+def test_a_set_that_could_not_be_tested_keeps_its_line() -> None:
+    record = _angles(6, 2)
+    record["corrected"]["parts"][2] |= {"estimate": None, "interval": None, "verdict": "cannot test"}
+    figure = verdicts.forest(record, claim.angles_by_ability(record), "degrees")
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts.count("– cannot test") == 1
+    assert len(texts) == 6
 
 
 @pytest.mark.parametrize("draw", [claim.pair, claim.mix, claim.label])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -243,6 +244,23 @@ def selection_name(select: Mapping[str, Any], without: Mapping[str, Any] | None 
     return f"{taken} without {left}" if left else taken
 
 
+def angles_by_ability(record: Mapping[str, Any]) -> dict[str, list[verdicts.Row]]:
+    """Lines of a claim on the angles of many sets of items, by the ability; none for a claim on few or on other numbers.
+
+    A line is named by its items where that tells it from the others.
+    """
+    parts = _parts(record)[:MOST_PARTS]
+    if len(parts) <= FEW or any(part.get("statistic") != "angle" or not part.get("select") for part in parts):
+        return {}
+    names = [selection_name(part["select"], part.get("except")) for part in parts]
+    found: dict[str, list[verdicts.Row]] = {}
+    for part, row, name in zip(parts, verdicts.rows_of_parts(record, MOST_PARTS), names, strict=True):
+        ability = str(part.get("ability_name") or f"ability {part.get('ability')}")
+        told = name if names.count(name) == 1 else row.name
+        found.setdefault(f"Angle to {ability}", []).append(replace(row, name=words.typeset(told)))
+    return found
+
+
 def _plain(column: str, value: object) -> str:
     """Return a value of an item column in plain words; names of benchmarks stay as they are."""
     return str(value) if column == "benchmark" else str(value).rstrip("*").replace("_", " ").strip()
@@ -270,6 +288,8 @@ def direction(
     keep = was_fitted(table)
     a = discriminations(table, naming.dims)
     chosen = sides(record)
+    if angles := angles_by_ability(record):
+        return verdicts.forest(record, angles, "degrees between the mean direction and the ability’s")
     if len(chosen) > FEW:
         chosen = [(selection_name(select, without), select, without) for _, select, without in chosen]
     masks = {

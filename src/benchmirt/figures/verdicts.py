@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MultipleLocator
 
 from benchmirt.figures import words
 from benchmirt.figures.style import (
@@ -183,6 +184,59 @@ def limits(row: Row) -> tuple[float, float]:
     return lower, math.ceil((high + room) / step) * step
 
 
+def _mark(axes: Axes, row: Row, place: float, ends: tuple[float, float]) -> None:
+    """Draw the published figure, the interval and the estimate of a line at a height, on a scale with these ends."""
+    look = words.verdict(row.verdict)
+    if row.published is not None:
+        axes.plot(
+            [row.published],
+            [place],
+            marker="d",
+            markersize=5.5,
+            markerfacecolor="white",
+            markeredgecolor=INK,
+            markeredgewidth=0.8,
+            linestyle="none",
+            zorder=3,
+            clip_on=False,
+        )
+    if row.estimate is not None:
+        if row.low is not None or row.high is not None:
+            left = ends[0] if row.low is None else row.low
+            right = ends[1] if row.high is None else row.high
+            axes.plot(
+                [left, right],
+                [place, place],
+                color=look.colour,
+                linewidth=1.8,
+                linestyle=_DOTTED if row.loose else "-",
+                solid_capstyle="butt",
+                zorder=4,
+            )
+            for end, known in ((left, row.low), (right, row.high)):
+                if known is not None and not row.loose:
+                    axes.plot(
+                        [end, end],
+                        [place - 0.28, place + 0.28],
+                        color=look.colour,
+                        linewidth=1.0,
+                        zorder=4,
+                        clip_on=False,
+                    )
+        axes.plot(
+            [row.estimate],
+            [place],
+            marker="o" if look.marker == "_" else look.marker,
+            markersize=4.6,
+            color=look.colour,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            linestyle="none",
+            zorder=5,
+            clip_on=False,
+        )
+
+
 def _draw_row(axes: Axes, row: Row) -> None:
     """Draw one line in its own axes: band where the claim holds, interval, estimate, published figure."""
     low, high = limits(row)
@@ -203,50 +257,7 @@ def _draw_row(axes: Axes, row: Row) -> None:
             for border in row.region:
                 if border is not None:
                     axes.axvline(border, color=_EDGE, linewidth=0.9, zorder=0.6, ymin=0.1)
-    look = words.verdict(row.verdict)
-    if row.published is not None:
-        axes.plot(
-            [row.published],
-            [0],
-            marker="d",
-            markersize=5.5,
-            markerfacecolor="white",
-            markeredgecolor=INK,
-            markeredgewidth=0.8,
-            linestyle="none",
-            zorder=3,
-            clip_on=False,
-        )
-    if row.estimate is not None:
-        if row.low is not None or row.high is not None:
-            left = low if row.low is None else row.low
-            right = high if row.high is None else row.high
-            axes.plot(
-                [left, right],
-                [0, 0],
-                color=look.colour,
-                linewidth=1.8,
-                linestyle=_DOTTED if row.loose else "-",
-                solid_capstyle="butt",
-                zorder=4,
-            )
-            for end, known in ((left, row.low), (right, row.high)):
-                if known is not None and not row.loose:
-                    axes.plot(
-                        [end, end], [-0.28, 0.28], color=look.colour, linewidth=1.0, zorder=4, clip_on=False
-                    )
-        axes.plot(
-            [row.estimate],
-            [0],
-            marker="o" if look.marker == "_" else look.marker,
-            markersize=4.6,
-            color=look.colour,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            linestyle="none",
-            zorder=5,
-            clip_on=False,
-        )
+    _mark(axes, row, 0.0, (low, high))
     ticks = [low, high]
     if low < 0 < high and abs(low + high) < 1e-9:
         ticks.insert(1, 0.0)
@@ -452,3 +463,73 @@ def parts(record: Mapping[str, Any]) -> Figure:
     fill(figure, rows, COLUMN)
     text = "; ".join(f"{r.name} {said(r)}" for r in rows)
     return describe(figure, f"Interval plot of the parts of claim {record['claim']}. {text}.")
+
+
+_FOREST = 4.2
+"""Width of an interval plot on one scale, inches."""
+
+
+@styled
+def forest(record: Mapping[str, Any], groups: Mapping[str, Sequence[Row]], axis: str) -> Figure:
+    """Draw many lines on one scale, one close below the other, in groups with a heading.
+
+    Parameters
+    ----------
+    record
+        The claim's record.
+    groups
+        Lines by heading, in order; all in the same unit.
+    axis
+        What the scale is, in words.
+    """
+    rows = [row for own in groups.values() for row in own]
+    scales = [limits(row) for row in rows]
+    low, high = min(one[0] for one in scales), max(one[1] for one in scales)
+    figure = sheet(_FOREST, 0.6 + 0.165 * (len(rows) + len(groups)))
+    axes = figure.add_subplot()
+    names = iter(words.shorten_all([row.name for row in rows], 28))
+    ticks: dict[int, str] = {}
+    headings: list[int] = []
+    for heading, own in groups.items():
+        headings.append(len(ticks))
+        ticks[len(ticks)] = printable(words.shorten_end(heading, 40))
+        for row in own:
+            place = len(ticks)
+            ticks[place] = printable(next(names))
+            _shade(axes, row, place, (low, high))
+            _mark(axes, row, place, (low, high))
+            look = words.verdict(row.verdict)
+            axes.text(
+                1.03,
+                place,
+                f"{look.symbol} {look.word if row.estimate is None else _value(row)}",
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                fontsize=6.5,
+                color=_text_colour(look),
+            )
+    axes.set_yticks(list(ticks), list(ticks.values()), fontsize=6.5)
+    for place in headings:
+        axes.get_yticklabels()[place].set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(low, high)
+    axes.set_ylim(len(ticks) - 0.4, -0.6)
+    axes.spines["left"].set_visible(False)
+    if rows[0].unit == "degrees":
+        axes.xaxis.set_major_locator(MultipleLocator(45))
+    axes.xaxis.set_major_formatter(lambda value, _: words.quantity(value, rows[0].unit))
+    axes.set_xlabel(axis)
+    _legend(figure, rows, 3)
+    text = "; ".join(f"{heading}: {row.name} {said(row)}" for heading, own in groups.items() for row in own)
+    return describe(figure, f"Interval plot of the parts of claim {record['claim']}, {axis}. {text}.")
+
+
+def _shade(axes: Axes, row: Row, place: float, ends: tuple[float, float]) -> None:
+    """Shade where a line's claim is true, with a line at its borders."""
+    if row.region is None:
+        return
+    start, stop = (end if bound is None else bound for bound, end in zip(row.region, ends, strict=True))
+    axes.fill_between([start, stop], place - 0.5, place + 0.5, facecolor=_BAND, linewidth=0, zorder=0.5)
+    for border in row.region:
+        if border is not None:
+            axes.plot([border] * 2, [place - 0.5, place + 0.5], color=_EDGE, linewidth=0.9, zorder=0.6)

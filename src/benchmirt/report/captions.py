@@ -95,6 +95,10 @@ _KINDS: dict[str, str] = {
         "The questions that the claim speaks of, in the plane of {plane}, with their mean directions and 95 % "
         "bootstrap intervals (wedges). Below: the claim’s own numbers with the region in which the claim is true."
     ),
+    "angles": (
+        "The angle between the mean direction of the questions and that of the ability that the claim names for them: 0° is "
+        "along it, 90° is across it. The shaded band is where the claim is true; bars are 95 % intervals."
+    ),
     "contrast": (
         "The two sets of questions that the claim sets against each other, in the plane of {plane}, with their "
         "mean directions and 95 % bootstrap intervals (wedges). Below: the difference and the region in which the claim "
@@ -148,7 +152,15 @@ def of_figure(name: str, dims: int) -> str:
 
 
 def of_kind(kind: str, dims: int) -> str:
-    """Return the caption of a claim's figure, in a study with so many abilities."""
+    """Return the caption of a claim's figure, in a study with so many abilities.
+
+    Parameters
+    ----------
+    kind
+        The claim's kind; `angles` for one on the directions of so many sets that the figure has no plane.
+    dims
+        Number of abilities.
+    """
     plane = "the two abilities" if dims == 2 else f"two of the {words.spelled(dims)} abilities"
     text = _KINDS.get(kind, "The claim’s numbers with the region in which the claim is true.")
     return words.punctuate(text.format(plane=plane))

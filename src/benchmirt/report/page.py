@@ -179,6 +179,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
     drawn = claim.nothing(record) is None
     needs = record.get("needs_dimension")
     parts = tables.parts(record)
+    drawn_as = "angles" if claim.angles_by_ability(record) else str(record.get("kind") or "")
     return ClaimSection(
         id=identifier,
         anchor="claim-" + re.sub(r"[^A-Za-z0-9_.-]", "-", identifier),
@@ -190,7 +191,7 @@ def section(found: Findings, record: Mapping[str, Any]) -> ClaimSection:
         region=tables.region(record),
         strip=strip(record),
         picture=picture(found.results, f"claim_{identifier}") if drawn else None,
-        caption=captions.of_kind(str(record.get("kind") or ""), found.naming.dims),
+        caption=captions.of_kind(drawn_as, found.naming.dims),
         parts=parts,
         part_columns=tables.part_columns(parts, str(record.get("kind") or "")),
         evidence=tables.evidence(record),
