@@ -537,6 +537,68 @@ def test_a_dimensions_answer_names_what_the_panels_do_not_show(entry: dict[str, 
         assert steadiness.answer(entry, {"p_needed": 1 / 11}) == "○ a trial, no verdict"
 
 
+def test_seeds_are_drawn_by_what_they_fall_short_of_one() -> None:
+    table = pd.DataFrame(
+        {
+            "fit": ["published"] * 3 + ["corrected"] * 2,
+            "seed": [0, 1, 2, 0, 1],
+            "dimension": 1,
+            "congruence": [0.9, 0.99, 0.4, 0.999, 1.0],
+            "converged": [True, True, False, True, True],
+        }
+    )
+    figure = steadiness.reproducibility(table)
+    (axes,) = figure.axes
+    drawn = [cloud.get_offsets()[:, 0].tolist() for cloud in axes.collections if len(cloud.get_offsets())]
+    assert drawn == [pytest.approx([0.1, 0.01]), pytest.approx([0.6]), pytest.approx([0.001, 1e-5])]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "dimension 1, as published",
+        "dimension 1, corrected",
+    ]
+    ticks = dict(zip((t.get_text() for t in axes.get_xticklabels()), axes.get_xticks(), strict=True))
+    assert ticks == pytest.approx({".5": 0.5, ".9": 0.1, ".99": 0.01, ".999": 0.001, ".9999": 0.0001})
+    right, left = sorted(axes.get_xlim())
+    assert axes.get_xlim() == (left, right)
+    assert right < 1e-5
+    assert left > 0.6
+    with style.look():
+        check_layout(figure)
+
+
+def test_a_single_start_leaves_a_sentence() -> None:
+    table = pd.DataFrame({"fit": ["corrected"], "seed": [0], "dimension": [1], "congruence": [np.nan]})
+    assert "no seeds to compare" in style.description(steadiness.reproducibility(table))
+
+
+def test_halves_and_chance_are_those_of_the_tables() -> None:
+    splits = pd.DataFrame(
+        {"dimension": [1, 1, 2], "congruence": [0.8, 0.9, 0.1], "ability_r": [0.95, 0.97, 0.2]}
+    )
+    null = pd.DataFrame(
+        {"replicate": [0, 0, 1], "dimension": 1, "congruence": [0.1, 0.3, -0.4], "ability_r": [0.0, 0.0, 0.1]}
+    )
+    entries = [
+        {"dimension": 2, "passes": None},
+        {"dimension": 1, "passes": True, "congruence_mean": 0.85, "null_congruence": {"q99": 0.21}},
+    ]
+    figure = steadiness.stability({"dimensions": entries, "p_needed": 0.01, "dims": 2}, splits, null)
+    first, second, third, _ = figure.axes
+    chance, halves = (cloud.get_offsets()[:, 0].tolist() for cloud in first.collections)
+    assert halves == pytest.approx([0.8, 0.9])
+    assert chance == pytest.approx([0.2, -0.4])
+    mean, limit = (list(line.get_xdata()) for line in first.get_lines())
+    assert mean == pytest.approx([0.85, 0.85])
+    assert limit == pytest.approx([0.21, 0.21])
+    assert second.collections[1].get_offsets()[:, 0].tolist() == pytest.approx([0.95, 0.97])
+    assert first.get_title("left").startswith("Dimension 1: ✓ comes back\nmean .85")
+    assert third.get_title("left").startswith("Dimension 2: – not tested")
+    assert len(third.collections[0].get_offsets()) == 0
+    assert third.get_xlim() == first.get_xlim()
+    assert first.get_xlim()[0] < -0.4
+    with style.look():
+        check_layout(figure)
+
+
 def test_claims_that_cannot_be_tested_come_last_and_stay_out_of_the_plot(
     results: dict[str, tuple[Path, FakeStudy]],
 ) -> None:

@@ -191,16 +191,15 @@ def stability(
     """Agreement of independent halves beside chance, above the claim's intervals."""
     if sentence := nothing(record):
         return message(sentence)
-    dimensions = sorted(result.get("dimensions") or [], key=lambda d: int(d["dimension"]))
+    dimensions = len(result.get("dimensions") or [])
     if not dimensions:
         return verdicts.parts(record)
-
-    def paint(figure: FigureBase) -> None:
-        panels = np.atleast_1d(figure.subplots(1, len(dimensions)))
-        for axes, entry in zip(panels, dimensions, strict=True):
-            steadiness.halves(axes, entry, result, splits, null)
-
-    return _stack(record, 4.8 if len(dimensions) < 3 else WIDE, 1.45, paint)
+    return _stack(
+        record,
+        4.8,
+        steadiness.height_of(dimensions),
+        lambda figure: steadiness.halves(figure, result, splits, null, ["congruence"]),
+    )
 
 
 # ------------------------------------------------------------------ directions

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from numpy.typing import NDArray
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
 
 from benchmirt.claims.verdict import P_NEEDED, is_trial
 from benchmirt.figures import words
@@ -22,8 +22,10 @@ from benchmirt.figures.style import (
     GREY,
     INK,
     VERMILLION,
+    WASH,
     describe,
     house_ticks,
+    legend_below,
     message,
     printable,
     sheet,
@@ -31,10 +33,14 @@ from benchmirt.figures.style import (
 )
 
 Floats = NDArray[np.float64]
-_MEASURES = (
-    ("congruence", "agreement of discriminations (congruence)"),
-    ("ability_r", "agreement of abilities (r)"),
-)
+_MEASURES = {
+    "congruence": "agreement of discriminations (congruence)",
+    "ability_r": "agreement of abilities (r)",
+}
+_CHANCE_GREY = "#7A7A7A"
+_DASHED = (0, (2, 1.5))
+SAME = 0.95
+"""From this congruence on, two factors count as the same (Lorenzo-Seva and ten Berge, 2006)."""
 
 
 def _values(table: pd.DataFrame, dimension: int, column: str) -> Floats:
@@ -54,36 +60,41 @@ def _null_means(table: pd.DataFrame, dimension: int, column: str) -> Floats:
     return rows[column].dropna().to_numpy(dtype=float)
 
 
-def _panel(axes: Axes, splits: Floats, null: Floats, threshold: object, low: float) -> None:
-    bins = np.linspace(low, 1.0, 31).tolist()
-    if null.size:
-        weights = np.full(null.size, 1 / null.size)
-        axes.hist(
-            np.clip(null, low, 1),
-            bins=bins,
-            weights=weights,
-            color="#C4C4C4",
-            edgecolor="white",
-            linewidth=0.2,
-        )
+_DATA, _CHANCE = 1.0, 0.0
+"""Heights of the pairs of halves and of what chance gives."""
+_STRIP = 0.38
+"""Height of a strip, inches."""
+
+
+def _panel(axes: Axes, splits: Floats, null: Floats, threshold: object) -> None:
+    """Draw the pairs of halves as marks in a band above those of chance."""
+    for values, height, colour in ((null, _CHANCE, _CHANCE_GREY), (splits, _DATA, BLUE)):
+        rise = 0.26 * np.sin(2.4 * np.arange(values.size))  # spread in height, the same each time
+        axes.scatter(values, height + rise, s=7, c=colour, linewidths=0, alpha=0.6, zorder=3, clip_on=False)
     if splits.size:
-        weights = np.full(splits.size, 1 / splits.size)
-        axes.hist(
-            np.clip(splits, low, 1),
-            bins=bins,
-            weights=weights,
-            histtype="step",
-            color=BLUE,
-            linewidth=1.0,
-            zorder=3,
+        axes.plot(
+            [float(splits.mean())] * 2, [_DATA - 0.45, _DATA + 0.45], color=BLUE, linewidth=1.6, zorder=4
         )
-        axes.axvline(float(splits.mean()), color=BLUE, linewidth=1.6, zorder=4)
     if words.is_number(threshold):
-        axes.axvline(float(threshold), color=INK, linewidth=0.9, linestyle=(0, (2, 1.5)), zorder=4)  # type: ignore[arg-type]
-    axes.set_yticks([])
+        axes.plot(
+            [float(threshold)] * 2,  # type: ignore[arg-type]
+            [_CHANCE - 0.45, _DATA + 0.45],
+            color=INK,
+            linewidth=0.9,
+            linestyle=_DASHED,
+            zorder=2,
+        )
+    axes.set_yticks([_DATA, _CHANCE], ["halves", "chance"], fontsize=6.3)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-0.55, 1.55)
     axes.spines["left"].set_visible(False)
-    axes.set_xlim(low - 0.01, 1.01)
-    axes.margins(y=0.15)
+    axes.grid(axis="x")
+
+
+def _scale(axes: Axes, values: Sequence[float]) -> None:
+    """Let an axis reach from the lowest value, or from 0, to 1."""
+    axes.set_xlim(min([0.0, *values]) - 0.02, 1.02)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     house_ticks(axes.xaxis)
 
 
@@ -125,23 +136,73 @@ def _without(entry: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     return f" without dimension{'s' * (len(left_out) > 1)} {words.listing(left_out)}" if left_out else ""
 
 
+def height_of(dimensions: int) -> float:
+    """Height in inches that :func:`halves` needs for so many dimensions."""
+    return 0.65 + (_STRIP + 0.36) * dimensions
+
+
 def halves(
-    axes: Axes,
-    entry: Mapping[str, Any],
+    figure: FigureBase,
     result: Mapping[str, Any],
     splits: pd.DataFrame,
     null: pd.DataFrame,
+    measures: Sequence[str] = ("congruence", "ability_r"),
 ) -> None:
-    """One dimension's congruence between halves beside chance, in its own axes."""
-    dimension = int(entry["dimension"])
-    data, chance = _values(splits, dimension, "congruence"), _null_means(null, dimension, "congruence")
-    low = float(np.floor(min([0.0, *data, *chance]) * 10) / 10)
-    _panel(axes, data, chance, (entry.get("null_congruence") or {}).get("q99"), low)
-    mean = (
-        f"mean {words.number(entry.get('congruence_mean'))}, {words.probability(entry.get('p_congruence'))}"
+    """Draw the agreement of halves beside that of chance, a row for each dimension and a column for each measure.
+
+    Parameters
+    ----------
+    figure
+        Where to draw, `height_of` inches high.
+    result
+        Content of `stability.json`.
+    splits, null
+        Tables of the splits and of those of data without the dimension.
+    measures
+        Columns of the tables that are shown.
+    """
+    entries = _entries(result)
+    grid = figure.subplots(len(entries), len(measures), squeeze=False, sharex="col", sharey=True)
+    drawn: dict[str, list[float]] = {column: [] for column in measures}
+    for entry, panels in zip(entries, grid, strict=True):
+        dimension = int(entry["dimension"])
+        for axes, column in zip(panels, measures, strict=True):
+            data, chance = _values(splits, dimension, column), _null_means(null, dimension, column)
+            _panel(axes, data, chance, (entry.get(f"null_{column}") or {}).get("q99"))
+            drawn[column] += [*data, *chance]
+            mean = words.number(entry.get(f"{column}_mean"))
+            axes.set_title(f"mean {mean}, {words.probability(entry.get(f'p_{column}'))}", fontsize=6.6)
+        said = f"Dimension {dimension}: {answer(entry, result)}"
+        panels[0].set_title(f"{said}\n{panels[0].get_title('left')}", fontsize=6.6)
+    for axes, column in zip(grid[-1], measures, strict=True):
+        axes.set_xlabel(_MEASURES[column])
+        _scale(axes, drawn[column])
+    legend_below(
+        figure,
+        [
+            Line2D(
+                [], [], color=BLUE, marker="o", linestyle="none", markersize=2.8, label="a pair of halves"
+            ),
+            Line2D([], [], color=BLUE, linewidth=1.8, label="their mean"),
+            Line2D(
+                [],
+                [],
+                color=_CHANCE_GREY,
+                marker="o",
+                linestyle="none",
+                markersize=2.8,
+                label="a mean by chance",
+            ),
+            Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHED, label="99 % point of chance"),
+        ],
+        4,
+        6.2,
     )
-    axes.set_title(f"Dimension {dimension}\n{answer(entry, result)}\n{mean}", fontsize=6.6)
-    axes.set_xlabel("congruence of halves")
+
+
+def _entries(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Dimensions of `stability.json` in their order."""
+    return sorted(result.get("dimensions") or [], key=lambda entry: int(entry["dimension"]))
 
 
 @styled
@@ -157,55 +218,40 @@ def stability(result: Mapping[str, Any], splits: pd.DataFrame, null: pd.DataFram
     null
         The same for data simulated without the dimension (`replicate`).
     """
-    dimensions = sorted(result.get("dimensions") or [], key=lambda d: int(d["dimension"]))
-    if not dimensions:
+    entries = _entries(result)
+    if not entries:
         return message(f"Stability could not be judged. {result.get('why_not') or ''}")
-    figure = sheet(4.8, 0.62 + 1.15 * len(dimensions))
-    grid = figure.subplots(len(dimensions), 2, squeeze=False, sharex="col")
-    said = []
-    everything = {
-        column: [
-            *splits.get(column, pd.Series(dtype=float)).dropna().tolist(),
-            *null.get(column, pd.Series(dtype=float)).dropna().tolist(),
-        ]
-        for column, _ in _MEASURES
-    }
-    for row, entry in enumerate(dimensions):
-        dimension = int(entry["dimension"])
-        for place, (column, label) in enumerate(_MEASURES):
-            axes = grid[row, place]
-            low = float(np.floor(min([0.0, *everything[column]]) * 10) / 10)
-            limit = entry.get(f"null_{column}") or {}
-            _panel(
-                axes,
-                _values(splits, dimension, column),
-                _null_means(null, dimension, column),
-                limit.get("q99"),
-                low,
-            )
-            p = words.probability(entry.get("p_congruence" if column == "congruence" else "p_ability_r"))
-            mean = f"mean {words.number(entry.get(f'{column}_mean'))}, {p}"
-            title = f"Dimension {dimension}: {answer(entry, result)}\n{mean}" if place == 0 else f"\n{mean}"
-            axes.set_title(title, fontsize=7)
-            if row == len(dimensions) - 1:
-                axes.set_xlabel(label)
-        said.append(
-            f"dimension {dimension} congruence {words.number(entry.get('congruence_mean'))} "
-            f"({words.probability(entry.get('p_congruence'))}), abilities r {words.number(entry.get('ability_r_mean'))} "
-            f"({words.probability(entry.get('p_ability_r'))}): {answer(entry, result)}"
-        )
-    figure.legend(
-        handles=[
-            Line2D([], [], color=BLUE, linewidth=1.0, label="pairs of halves"),
-            Line2D([], [], color=BLUE, linewidth=1.8, label="their mean"),
-            Patch(facecolor="#C4C4C4", label="means by chance"),
-            Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (2, 1.5)), label="99 % point of chance"),
-        ],
-        loc="outside lower left",
-        ncols=4,
-        fontsize=6.2,
+    figure = sheet(4.8, height_of(len(entries)))
+    halves(figure, result, splits, null)
+    said = "; ".join(
+        f"dimension {entry['dimension']} congruence {words.number(entry.get('congruence_mean'))} "
+        f"({words.probability(entry.get('p_congruence'))}), abilities r {words.number(entry.get('ability_r_mean'))} "
+        f"({words.probability(entry.get('p_ability_r'))}): {answer(entry, result)}"
+        for entry in entries
     )
-    return describe(figure, f"Agreement of independent halves beside chance: {'; '.join(said)}.")
+    return describe(figure, f"Agreement of independent halves beside chance: {said}.")
+
+
+_NINES = (-1.0, 0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
+"""Congruences written on a scale where each step is ten times nearer to 1."""
+
+
+def _short_of_one(congruence: ArrayLike) -> Floats:
+    """By how much congruences fall short of 1, at least a hundred-thousandth."""
+    return np.maximum(1.0 - np.asarray(congruence, dtype=float), 1e-5)
+
+
+def _nines(axes: Axes, values: Floats) -> None:
+    """Make an axis logarithmic in what falls short of 1, so that .99 and .999 are as far apart as .9 and .99."""
+    short = _short_of_one(values)
+    axes.set_xscale("log")
+    axes.set_xlim(max(float(short.max()), 0.1) * 1.25, min(float(short.min()), 0.01) * 0.8)
+    low, high = sorted(axes.get_xlim())
+    shown = [tick for tick in _NINES if low <= 1 - tick <= high]
+    digits = {tick: max(1, len(str(tick)) - 2) for tick in shown}
+    texts = [words.number(tick, digits[tick]) if tick else "0" for tick in shown]
+    axes.set_xticks([1 - tick for tick in shown], texts)
+    axes.set_xticks([], minor=True)
 
 
 @styled
@@ -219,76 +265,30 @@ def reproducibility(table: pd.DataFrame) -> Figure:
     """
     table = table[table["congruence"].notna()]
     if table.empty:
-        return message("There are no seeds to compare.")
+        return message("No fit was repeated from other random starts, so there are no seeds to compare.")
     fits = list(dict.fromkeys(table["fit"].astype(str)))
-    dims = sorted(table["dimension"].astype(int).unique().tolist())
     looks = dict(zip(fits, ((VERMILLION, "s"), (BLUE, "o"), (INK, "^"), (GREY, "D")), strict=False))
-    figure = sheet(COLUMN, 0.62 + 0.28 * len(dims) * max(len(fits), 1) * 1.15 + 0.55)
+    groups = [
+        (int(dimension), str(fit), part)
+        for dimension, own in table.groupby(table["dimension"].astype(int), sort=True)
+        for fit, part in own.groupby(own["fit"].astype(str), sort=False)
+    ]
+    figure = sheet(COLUMN, 0.75 + 0.27 * len(groups))
     axes = figure.add_subplot()
-    rows: list[str] = []
-    height = 0
-    for dimension in dims:
-        for fit in fits:
-            part = table[(table["dimension"].astype(int) == dimension) & (table["fit"].astype(str) == fit)]
-            if part.empty:
-                continue
-            values = part["congruence"].to_numpy(dtype=float)
-            settled = truths(part["converged"]) if "converged" in part else np.ones(len(part), dtype=bool)
-            jitter = np.linspace(-0.22, 0.22, len(part)) if len(part) > 1 else np.zeros(1)
-            colour, marker = looks.get(fit, (GREY, "D"))
-            axes.scatter(
-                values[settled],
-                height + jitter[settled],
-                s=13,
-                c=colour,
-                marker=marker,
-                linewidths=0,
-                zorder=3,
-            )
-            axes.scatter(
-                values[~settled],
-                height + jitter[~settled],
-                s=15,
-                c=colour,
-                marker="x",
-                linewidths=1.0,
-                zorder=3,
-            )
-            axes.plot(
-                [values.mean()] * 2, [height - 0.36, height + 0.36], color=colour, linewidth=1.2, zorder=2
-            )
-            rows.append(f"dimension {dimension}, {printable(words.fit_name(fit))}")
-            height += 1
-    axes.set_yticks(range(height), rows)
-    axes.set_ylim(height - 0.45, -0.55)
+    for height, (_, fit, part) in enumerate(groups):
+        _seeds(axes, part, height, *looks.get(fit, (GREY, "D")))
+        if height % 2:
+            axes.axhspan(height - 0.5, height + 0.5, color=WASH, linewidth=0, zorder=0)
+    axes.set_yticks(
+        range(len(groups)), [f"dimension {k}, {printable(words.fit_name(fit))}" for k, fit, _ in groups]
+    )
+    axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
-    lowest = float(table["congruence"].min())
-    start = float(np.floor(min(lowest, 0.9) * 10 - 1e-9) / 10)
-    axes.set_xlim(start, 1.0 + (1 - start) * 0.04)
-    if start <= 0.85:
-        axes.axvspan(0.95, 1.0, color="#F0F0F0", zorder=0, linewidth=0)
-    house_ticks(axes.xaxis)
+    _nines(axes, table["congruence"].to_numpy(dtype=float))
+    axes.axvline(1 - SAME, color=INK, linewidth=0.8, linestyle=_DASHED, zorder=1)
     axes.set_xlabel("congruence with the other seeds")
-    handles = [
-        Line2D([], [], color=GREY, marker="o", linestyle="none", markersize=3.6, label="a seed"),
-        Line2D([], [], color=GREY, linewidth=1.2, label="mean"),
-    ]
-    if "converged" in table and not truths(table["converged"]).all():
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=GREY,
-                marker="x",
-                linestyle="none",
-                markersize=4,
-                label="a seed that did not settle",
-            )
-        )
-    if start <= 0.85:
-        handles.append(Patch(facecolor="#F0F0F0", label=".95 and more"))  # type: ignore[arg-type]
-    figure.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=6.2)
+    _seed_legend(figure, "converged" not in table or bool(truths(table["converged"]).all()))
     means = table.groupby(["dimension", "fit"], sort=True)["congruence"].agg(["mean", "min", "count"])
     said = "; ".join(
         f"dimension {row['dimension']}, {words.fit_name(str(row['fit']))}: mean {words.number(row['mean'])}, "
@@ -296,3 +296,41 @@ def reproducibility(table: pd.DataFrame) -> Figure:
         for row in means.reset_index().to_dict("records")
     )
     return describe(figure, f"Agreement of each seed with the consensus of the others. {said}.")
+
+
+def _seeds(axes: Axes, part: pd.DataFrame, height: int, colour: str, marker: str) -> None:
+    """Draw the seeds of one fit and dimension at a height, and their mean."""
+    values = part["congruence"].to_numpy(dtype=float)
+    settled = truths(part["converged"]) if "converged" in part else np.ones(len(part), dtype=bool)
+    rise = np.linspace(-0.25, 0.25, len(part)) if len(part) > 1 else np.zeros(1)
+    for which, look, size, width in ((settled, marker, 13, 0.0), (~settled, "x", 15, 1.0)):
+        axes.scatter(
+            _short_of_one(values[which]),
+            height + rise[which],
+            s=size,
+            c=colour,
+            marker=look,
+            linewidths=width,
+            zorder=3,
+        )
+    mean = float(_short_of_one(values.mean()))
+    axes.plot([mean, mean], [height - 0.4, height + 0.4], color=colour, linewidth=1.2, zorder=2)
+
+
+def _seed_legend(figure: Figure, settled: bool) -> None:
+    look: dict[str, Any] = {"color": GREY, "linestyle": "none"}
+    handles = [
+        Line2D([], [], marker="o", markersize=3.6, label="a seed", **look),
+        Line2D([], [], color=GREY, linewidth=1.2, label="mean"),
+        Line2D(
+            [],
+            [],
+            color=INK,
+            linewidth=0.8,
+            linestyle=_DASHED,
+            label=f"{words.number(SAME)}: counts as the same",
+        ),
+    ]
+    if not settled:
+        handles.insert(1, Line2D([], [], marker="x", markersize=4, label="one that did not settle", **look))
+    legend_below(figure, handles, 3, 6.2)

@@ -51,13 +51,15 @@ CAPTIONS: dict[str, str] = {
         "line, the more a method’s probabilities mean what they say."
     ),
     "stability": (
-        "Models and questions are split into halves that share nothing, and both are fitted. Blue: how well a dimension of "
-        "one half agrees with that of the other. Grey: the same for data made without that dimension. A dimension that is "
-        "really there lies beyond the grey. One that is not turns those before it, which are then judged without it."
+        "Models and questions are split into halves that share nothing, and both are fitted. Upper marks: how well a dimension "
+        "of one half agrees with that of the other. Lower marks: the mean of the same for data made without that dimension. If "
+        "it is really there, the mean of the halves lies beyond the dashed line. One that is not turns those before it, which "
+        "are then judged without it."
     ),
     "reproducibility": (
         "The same data fitted from different random starts. This tests the computation, not the finding: even a dimension "
-        "of pure noise can come out the same each time. A cross is a run that did not settle."
+        "of pure noise can come out the same each time. From .9 to .99 is as far as from .99 to .999. A cross is a run that "
+        "did not settle."
     ),
     "coverage": (
         "Which share of each benchmark’s questions each model has an outcome for. Hatched: not run at all."
@@ -88,7 +90,7 @@ _KINDS: dict[str, str] = {
         "below it the answers of the two methods with the region in which the claim is true."
     ),
     "stability": (
-        "Agreement of each dimension between independent halves (blue) and by chance (grey), and below it the claim’s own "
+        "Agreement of each dimension between independent halves and by chance, and below it the claim’s own "
         "numbers, each with the range of 95 % of the splits."
     ),
     "direction": (
