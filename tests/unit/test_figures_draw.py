@@ -13,13 +13,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from report_fixture import FakeStudy, write_results
 from scipy.stats import norm, t
 
 from benchmirt import figures
 from benchmirt.errors import InputError
-from benchmirt.figures import agreement, claim, drawing, number, steadiness, store, style, verdicts
+from benchmirt.figures import (
+    agreement,
+    claim,
+    drawing,
+    items,
+    number,
+    plane,
+    steadiness,
+    store,
+    style,
+    verdicts,
+)
 from benchmirt.files import read_json, write_json
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -462,6 +476,102 @@ def test_a_plane_of_two_of_more_abilities_says_so(
     assert ("two of the three abilities" in style.description(figure)) == heading
 
 
+def _planted_items(subsets: dict[str, dict[str, int]], seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"benchmark": benchmark, "subcategory_one": subset, "kept": True}
+        for benchmark, sizes in subsets.items()
+        for subset, size in sizes.items()
+        for _ in range(size)
+    ]
+    table = pd.DataFrame(rows)
+    for k in (1, 2, 3):
+        table[f"discrimination_{k}"] = rng.normal(0.8 if k == 1 else 0.2, 0.4, len(table))
+    return table
+
+
+def _plain_abilities(dims: int) -> store.Abilities:
+    labels = tuple(f"ability {k + 1}" for k in range(dims))
+    eye = np.eye(dims)
+    return store.Abilities(labels, (False,) * dims, np.ones(dims), eye, eye, ({},) * dims)
+
+
+def test_items_are_coloured_by_subset_where_these_are_few() -> None:
+    table = _planted_items(
+        {"few": {"one": 12, "two": 70}, "many": {f"s{n}": 10 for n in range(7)}, "none": {"all": 9}}
+    )
+    naming = _plain_abilities(2)
+    figure = items.item_map(table, naming)
+    few, many, none = figure.axes[:3]
+    points = table[["discrimination_1", "discrimination_2"]].to_numpy() @ plane.basis(naming.T)
+    frame = items.frame_of(points)
+    inside = ((points > frame[0]) & (points < frame[1])).all(axis=1)
+    for subset, colour in (("one", style.PALETTE[0]), ("two", style.PALETTE[1])):
+        mine = (table["subcategory_one"] == subset).to_numpy()
+        drawn = [
+            cloud.get_offsets()
+            for cloud in few.collections
+            if isinstance(cloud, PathCollection)
+            and cloud.get_facecolor().size
+            and to_hex(cloud.get_facecolor()[0]) == colour.lower()
+            and len(cloud.get_offsets()) == (mine & inside).sum()
+        ]
+        assert len(drawn) == 1
+        np.testing.assert_allclose(drawn[0], points[mine & inside])
+        assert any(np.allclose(_spot(line), points[mine].mean(axis=0)) for line in few.get_lines())
+    assert [text.get_text() for text in few.get_legend().get_texts()] == ["one", "two"]
+    assert many.get_legend() is None
+    means = [_spot(line) for line in many.get_lines() if line.get_marker() == "o"]
+    expected = [points[(table["subcategory_one"] == f"s{n}").to_numpy()].mean(axis=0) for n in range(7)]
+    np.testing.assert_allclose(means, expected)
+    assert [line.get_marker() for line in none.get_lines() if len(line.get_xdata()) == 1] == ["*"]
+    looks = {(line.get_marker(), line.get_linestyle()) for line in few.get_legend().get_lines()}
+    assert len(looks) == 2  # apart in greyscale as well
+
+
+def _spot(line: Line2D) -> np.ndarray:
+    return np.array([line.get_xdata()[0], line.get_ydata()[0]])
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("benchmarks", [1, 2, 5, 14, 20])
+def test_item_maps_of_any_number_of_benchmarks_are_whole(benchmarks: int, dims: int) -> None:
+    sizes = [{"s" * 40: 40, "t" * 40: 30}, {f"s{n}": 20 for n in range(8)}, {"all": 3}]
+    table = _planted_items(
+        {f"benchmark-{n} with a long name indeed": sizes[n % 3] for n in range(benchmarks)}
+    )
+    figure = items.item_map(table.assign(category="c"), _plain_abilities(dims))
+    with style.look():
+        check_layout(figure)
+        renderer = figure.canvas.get_renderer()
+        for axes in figure.axes:
+            legend = axes.get_legend()
+            if legend is not None:
+                box, room = legend.get_window_extent(renderer), axes.get_window_extent(renderer)
+                assert room.x0 <= box.x0
+                assert box.x1 <= room.x1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_contours_hold_the_share_that_they_say(seed: int) -> None:
+    points = np.random.default_rng(seed).normal(size=(900, 2))
+    frame = items.frame_of(points)
+    grid = items.density(points, frame)
+    half, nine = items.levels(grid, (0.9, 0.5))[::-1]
+    place = np.clip(((points - frame[0]) / (frame[1] - frame[0]) * len(grid)).astype(int), 0, len(grid) - 1)
+    heights = grid[place[:, 1], place[:, 0]]
+    assert np.mean(heights >= half) == pytest.approx(0.5, abs=0.1)
+    assert np.mean(heights >= nine) == pytest.approx(0.9, abs=0.06)
+
+
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 6.0])
+def test_a_frame_holds_the_origin_and_nearly_all_points(shift: float) -> None:
+    points = np.random.default_rng(3).normal(shift, 1, size=(2000, 2))
+    low, high = items.frame_of(points)
+    assert low < 0 < high
+    assert np.mean(((points >= low) & (points <= high)).all(axis=1)) > 0.99
+
+
 def test_an_eigenvalue_is_beyond_chance_by_its_p_value() -> None:
     level = {"dims": 1, "eigenvalue": 1.54, "null_mean": 1.4, "null_q95": 1.5, "null_q99": 1.504}
     for p, needed, word in ((0.02, 0.01, "within"), (0.0099, 0.01, "beyond"), (0.09, 1 / 11, "beyond")):
@@ -568,6 +678,23 @@ def test_seeds_are_drawn_by_what_they_fall_short_of_one() -> None:
 def test_a_single_start_leaves_a_sentence() -> None:
     table = pd.DataFrame({"fit": ["corrected"], "seed": [0], "dimension": [1], "congruence": [np.nan]})
     assert "no seeds to compare" in style.description(steadiness.reproducibility(table))
+
+
+def test_a_long_answer_about_a_dimension_is_not_clipped() -> None:
+    entry = {"dimension": 1, "dims": 1, "passes": False, "p_congruence": 0.0099, "p_ability_r": 0.0099}
+    entry |= {"p_lineages": 0.03, "p_scrambled": 0.2}
+    one = pd.DataFrame({"dimension": [1], "congruence": [0.5], "ability_r": [0.5]})
+    figure = steadiness.stability({"dimensions": [entry], "p_needed": 0.01, "dims": 4}, one, one)
+    with style.look():
+        figure.draw_without_rendering()
+    width, height = figure.get_size_inches()
+    tight = figure.get_tightbbox()
+    assert min(tight.x0, tight.y0, width - tight.x1, height - tight.y1) >= -0.02
+    answer, other = (axes.get_title("left").split("\n") for axes in figure.axes)
+    assert " ".join(answer).startswith(
+        "Dimension 1: ✗ does not come back without dimensions 2, 3 and 4 (lineages"
+    )
+    assert len(other) == 1  # stands below the answer, which reaches over both panels
 
 
 def test_halves_and_chance_are_those_of_the_tables() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Wedge
+from matplotlib.patches import Patch, Wedge
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
@@ -30,6 +30,7 @@ from benchmirt.figures.style import (
     WIDE,
     describe,
     house_ticks,
+    legend_below,
     message,
     printable,
     sheet,
@@ -39,36 +40,44 @@ from benchmirt.figures.style import (
 Floats = NDArray[np.float64]
 
 
+MANY = 60
+"""From so many items on their density is drawn."""
+MOST_SUBSETS = 4
+"""Up to so many subsets of a benchmark have colours; of more only the means are shown."""
+_LEAST_OF_MEAN = 5
+_LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)))
+_OTHERS = ("#EEEEEE", "#DDDDDD")
+"""Greys behind nine tenths and behind half of the items of other benchmarks."""
 MOST_TAGS = 20
 """With more sets than this a rose has no tags."""
+
+Corner = Literal["lower right", "lower left", "upper right", "upper left"]
 
 Frame = tuple[float, float]
 """Lower and upper end of a square frame, the same for both axes."""
 
 
 def frame_of(points: Floats) -> Frame:
-    """Square frame that holds the origin and all but about one in 250 of the points.
-
-    It is centred on the origin unless hardly any point lies on its negative side.
-    """
+    """Square frame that holds the origin and all but about one in 250 of the points, with the origin off its edge."""
     if not len(points):
         return -1.0, 1.0
-    low = float(np.quantile(points.min(axis=1), 0.002))
-    high = float(np.quantile(points.max(axis=1), 0.998))
-    reach = max(abs(low), abs(high), 1e-3)
-    if high > 0 and low > -0.4 * high:
-        return min(low, -0.12 * high) - 0.06 * high, high * 1.06
-    return -reach * 1.06, reach * 1.06
+    low = min(0.0, float(np.quantile(points.min(axis=1), 0.002)))
+    high = max(0.0, float(np.quantile(points.max(axis=1), 0.998)))
+    reach = max(high, -low, 1e-3)
+    return min(low, -0.12 * reach) - 0.06 * reach, max(high, 0.12 * reach) + 0.06 * reach
 
 
 def density(points: Floats, frame: Frame, bins: int = 48) -> Floats:
-    """Smoothed counts of points on a square grid over a frame, (bins, bins), first index vertical."""
-    counts, _, _ = np.histogram2d(
-        np.clip(points[:, 1], *frame), np.clip(points[:, 0], *frame), bins=bins, range=[frame, frame]
-    )
+    """Smoothed counts of points on a square grid over a frame, (bins, bins), first index vertical.
+
+    Points beyond the frame do not count. The fewer the points, the wider they are smoothed, by the rate of Silverman's
+    rule in the plane.
+    """
+    counts, _, _ = np.histogram2d(points[:, 1], points[:, 0], bins=bins, range=[frame, frame])
     from scipy.ndimage import gaussian_filter  # takes a third of a second to import, and few figures need it
 
-    return np.asarray(gaussian_filter(counts, 1.6), dtype=float)
+    width = bins / 30 * float(np.clip(len(points) / 400, 0.05, 3)) ** (-1 / 6)
+    return np.asarray(gaussian_filter(counts, width, mode="constant"), dtype=float)
 
 
 def _centres(frame: Frame, bins: int) -> Floats:
@@ -119,28 +128,63 @@ def ability_arrows(axes: Axes, naming: Abilities, B: Floats, pair: tuple[int, in
         )
 
 
-def _contours(axes: Axes, points: Floats, frame: Frame, colour: str, shares: Sequence[float]) -> None:
+def _contours(
+    axes: Axes, points: Floats, frame: Frame, colour: str, shares: Sequence[float], line: Any = "-"
+) -> None:
     grid = density(points, frame)
     heights = levels(grid, shares)
     if heights and grid.max() > heights[0]:
         centres = _centres(frame, len(grid))
-        axes.contour(centres, centres, grid, levels=heights, colors=[colour], linewidths=[0.7], zorder=3)
+        axes.contour(
+            centres,
+            centres,
+            grid,
+            levels=heights,
+            colors=[colour],
+            linewidths=[0.9],
+            linestyles=[line],
+            zorder=3,
+        )
 
 
 def cloud(
-    axes: Axes, points: Floats, frame: Frame, *, colour: str = BLUE, marker: str = "o", contours: bool = True
+    axes: Axes,
+    points: Floats,
+    frame: Frame,
+    *,
+    colour: str = BLUE,
+    marker: str = "o",
+    line: Any = "-",
+    shares: Sequence[float] = (0.5, 0.9),
+    among: int = 0,
 ) -> None:
-    """Draw items as points, those beyond the frame at its edge, and contours around half and nine tenths."""
+    """Draw items as points, those beyond the frame at its edge, and contours around shares of them if they are many.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    points
+        (n, 2) items in plane coordinates.
+    frame
+        The frame.
+    colour, marker, line
+        Look of the points, and of the contours.
+    shares
+        Shares of the items that contours hold.
+    among
+        Number of points of the whole panel, which decides on their size; 0: these are all.
+    """
     inside = ((points >= frame[0]) & (points <= frame[1])).all(axis=1)
     shown = np.clip(points, *frame)
-    n = len(points)
+    n = max(len(points), among, 1)
     axes.scatter(
         shown[inside, 0],
         shown[inside, 1],
-        s=float(np.clip(900 / max(n, 1), 1.2, 9)),
+        s=float(np.clip(900 / n, 2.0, 9)),
         c=colour,
         marker=marker,
-        alpha=float(np.clip(120 / max(n, 1), 0.10, 0.65)),
+        alpha=float(np.clip(150 / n, 0.22, 0.7)),
         linewidths=0,
         rasterized=n > CROWD,
         zorder=2,
@@ -156,8 +200,8 @@ def cloud(
             zorder=2,
             clip_on=False,
         )
-    if contours and n >= 30:
-        _contours(axes, points, frame, colour, (0.5, 0.9))
+    if shares and len(points) >= MANY:
+        _contours(axes, points, frame, colour, shares, line)
 
 
 def square(axes: Axes, frame: Frame) -> None:
@@ -202,9 +246,10 @@ def item_map(items: pd.DataFrame, naming: Abilities) -> Figure:
     Returns
     -------
     Figure
-        With two abilities a panel shows their plane; grey contours hold nine tenths of all items. With more it
-        shows the plane of the first two, and the heading says so. With one ability a panel shows how the
-        discriminations are distributed. With one benchmark the panels are its categories.
+        With two abilities a panel shows their plane, its items coloured by subset where these are few, before
+        the items of the other panels in grey. With more it shows the plane of the first two, and the heading
+        says so. With one ability a panel shows how the discriminations are distributed. With one benchmark the
+        panels are its categories.
     """
     items = items[was_fitted(items)].reset_index(drop=True)
     if items.empty:
@@ -213,77 +258,189 @@ def item_map(items: pd.DataFrame, naming: Abilities) -> Figure:
     groups = items[column].fillna("none").astype(str).to_numpy()
     names = list(dict.fromkeys(groups.tolist()))
     a = discriminations(items, naming.dims)
-    columns = min(len(names), 4 if len(names) <= 24 else 6)
-    rows = -(-len(names) // columns)
+    rows, columns = _grid(len(names))
     if naming.dims == 1:
         return _histograms(items, a[:, 0] * naming.T[0, 0], groups, names, word, naming)
-    B = plane.basis(naming.T)
-    points = a @ B
+    subset = subsets_of(items, column)
+    points = a @ plane.basis(naming.T)
     frame = frame_of(points)
     width = WIDE if columns > 2 else max(COLUMN, 2.6 * columns)
     part = naming.dims > 2
-    figure = sheet(width, rows * (width / columns * 0.93 + 0.2) + 0.62 + 0.34 * part)
+    ragged = rows * columns > len(names)  # labels of axes stand between the last two rows as well
+    figure = sheet(width, rows * (width / columns * 0.93 + 0.2) + 0.75 + 0.34 * part + 0.3 * ragged)
     if part:
         figure.suptitle(_only_two(naming, width), x=0.01, ha="left", fontsize=7)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     shown = words.shorten_all(names, panel_characters(width / columns))
-    background = density(points, frame)
-    outline = levels(background, (0.9,))
-    centres = _centres(frame, len(background))
     for place, axes in enumerate(grid.ravel()):
         if place >= len(names):
             axes.set_axis_off()
             continue
         mine = groups == names[place]
-        if outline and background.max() > outline[0]:
-            axes.contour(
-                centres, centres, background, levels=outline, colors=["#B5B5B5"], linewidths=[0.6], zorder=1
-            )
-        cloud(axes, points[mine], frame)
-        ability_arrows(axes, naming, B, (0, 1), frame)
-        mean = points[mine].mean(axis=0)
-        axes.plot(
-            *mean,
-            marker="*",
-            markersize=6.5,
-            color=INK,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            zorder=6,
-        )
+        _others(axes, points[~mine], frame)
+        _items_of(axes, points[mine], subset[mine], frame)
+        ability_arrows(axes, naming, plane.basis(naming.T), (0, 1), frame)
         axes.set_title(panel_title(shown[place], int(mine.sum()), width / columns), fontsize=6.5)
         square(axes, frame)
+    room = max(12, int(width / columns * 17) - 9)
+    first, second = (
+        f"discrimination\n({line}: {printable(words.shorten(naming.axis(k), room))})"
+        for k, line in ((0, "solid"), (1, "dashed"))
+    )
     for axes in grid[:, 0]:
-        axes.set_ylabel("discrimination", fontsize=6.3)
+        axes.set_ylabel(second, fontsize=6.3)
     for place in range(min(columns, len(names))):
         last = [r for r in range(rows) if r * columns + place < len(names)][-1]
-        grid[last, place].set_xlabel("discrimination", fontsize=6.3)
+        grid[last, place].set_xlabel(first, fontsize=6.3)
         grid[last, place].tick_params(labelbottom=True)
-    figure.legend(
-        handles=[
-            Line2D([], [], color=INK, linewidth=0.9, label=f"{printable(naming.axis(0))} (near horizontal)"),
-            Line2D(
-                [],
-                [],
-                color=INK,
-                linewidth=0.9,
-                linestyle=(0, (4, 1.5)),
-                label=f"{printable(naming.axis(1))} (near vertical)",
-            ),
-            Line2D([], [], marker="*", color=INK, linestyle="none", markersize=6, label="mean"),
-            Line2D([], [], color=BLUE, linewidth=0.8, label="half and nine tenths of these items"),
-            Line2D([], [], color="#B5B5B5", linewidth=0.8, label="nine tenths of all items"),
-        ],
-        loc="outside lower left",
-        ncols=3 if width > 5 else 1,
-        fontsize=6.5,
-    )
+    legend_below(figure, _map_legend(subset, groups, word), 3, 6.3)
     return describe(
         figure,
         f"Item map: {words.plural(len(items), 'question')} in the plane of {naming.labels[0]} and {naming.labels[1]}"
         f"{', two of the ' + words.spelled(naming.dims) + ' abilities' if part else ''}, "
-        f"one panel for each of {words.plural(len(names), word, 'benchmarks' if word == 'benchmark' else None)}.",
+        f"one panel for each of {words.plural(len(names), word, 'benchmarks' if word == 'benchmark' else None)}, "
+        "with the subsets of each.",
     )
+
+
+def subsets_of(items: pd.DataFrame, column: str) -> NDArray[np.object_]:
+    """Subset of each item within the groups of a column, shape (J,); empty where no subset is declared."""
+    if column == "subcategory_one" or "subcategory_one" not in items:
+        return np.full(len(items), "", dtype=object)
+    return items["subcategory_one"].astype("string").fillna("").to_numpy(dtype=object)
+
+
+def _coloured(subset: NDArray[np.object_]) -> list[str]:
+    """Subsets of a panel that have colours, in order of their first item; none if they are too many or but one."""
+    found = [str(name) for name in dict.fromkeys(subset.tolist()) if name]
+    return found if 2 <= len(found) <= MOST_SUBSETS else []
+
+
+def _others(axes: Axes, points: Floats, frame: Frame) -> None:
+    """Draw where the items of the other panels lie, in grey."""
+    if len(points) < MANY:
+        return
+    grid = density(points, frame)
+    heights = levels(grid, (0.9, 0.5))
+    if heights and grid.max() > heights[-1]:
+        centres = _centres(frame, len(grid))
+        axes.contourf(
+            centres,
+            centres,
+            grid,
+            levels=[*heights, float(grid.max())],
+            colors=_OTHERS[-len(heights) :],
+            zorder=0.5,
+        )
+
+
+def _items_of(axes: Axes, points: Floats, subset: NDArray[np.object_], frame: Frame) -> None:
+    """Draw the items of one panel, coloured by subset where these are few, and the means of subsets or of all."""
+    coloured = _coloured(subset)
+    if not coloured:
+        cloud(axes, points, frame)
+        for name in dict.fromkeys(subset.tolist()):
+            mine = subset == name
+            if name and _LEAST_OF_MEAN <= mine.sum() < len(points):
+                axes.plot(*points[mine].mean(axis=0), **_mean_look("o", "white", 3.0))
+        axes.plot(*points.mean(axis=0), **_mean_look("*", INK, 7.0))
+        return
+    rest = np.array([name not in coloured for name in subset])
+    if rest.any():
+        cloud(axes, points[rest], frame, colour=GREY, shares=(), among=len(points))
+    for n, name in enumerate(coloured):
+        mine = subset == name
+        look: dict[str, Any] = {"colour": PALETTE[n], "marker": MARKERS[n], "line": _LINES[n]}
+        cloud(axes, points[mine], frame, shares=(0.5,), among=len(points), **look)
+        axes.plot(*points[mine].mean(axis=0), **_mean_look(MARKERS[n], PALETTE[n], 5.0))
+    _subset_legend(axes, points, coloured, frame)
+
+
+def _mean_look(marker: str, colour: str, size: float) -> dict[str, Any]:
+    star = marker == "*"
+    return {
+        "marker": marker,
+        "color": colour,
+        "markersize": size,
+        "markeredgecolor": "white" if star else INK,
+        "markeredgewidth": 0.5 if star else 0.7,
+        "linestyle": "none",
+        "zorder": 6,
+    }
+
+
+def _subset_legend(axes: Axes, points: Floats, coloured: Sequence[str], frame: Frame) -> None:
+    """Name the colours of a panel in the corner where the fewest items lie."""
+    unit = (points - frame[0]) / (frame[1] - frame[0])
+    tall = 0.09 * len(coloured)
+    inside: dict[Corner, NDArray[np.bool_]] = {
+        "lower right": (unit[:, 0] > 0.45) & (unit[:, 1] < tall),
+        "lower left": (unit[:, 0] < 0.55) & (unit[:, 1] < tall),
+        "upper right": (unit[:, 0] > 0.45) & (unit[:, 1] > 1 - tall),
+        "upper left": (unit[:, 0] < 0.55) & (unit[:, 1] > 1 - tall),
+    }
+    names = words.shorten_all([printable(name.replace("_", " ")) for name in coloured], 26)
+    legend = axes.legend(
+        handles=[
+            Line2D(
+                [],
+                [],
+                color=PALETTE[n],
+                marker=MARKERS[n],
+                linestyle=_LINES[n],
+                markersize=3.2,
+                linewidth=0.9,
+                label=name,
+            )
+            for n, name in enumerate(names)
+        ],
+        loc=min(inside, key=lambda corner: int(inside[corner].sum())),
+        fontsize=5.6,
+        handlelength=1.7,
+        handletextpad=0.4,
+        labelspacing=0.15,
+        borderpad=0.15,
+        borderaxespad=0.2,
+        frameon=True,
+        framealpha=0.75,
+        edgecolor="none",
+    )
+    legend.set_zorder(5.5)
+
+
+def _map_legend(subset: NDArray[np.object_], groups: NDArray[np.object_], word: str) -> list[Any]:
+    """Return the handles of the legend that all panels share."""
+    panels = [subset[groups == name] for name in dict.fromkeys(groups.tolist())]
+    coloured = [bool(_coloured(own)) for own in panels]
+    many = any(len(set(own.tolist()) - {""}) > MOST_SUBSETS for own in panels)
+    handles: list[Any] = []
+    if not all(coloured):
+        handles.append(Line2D([], [], label="mean", **_mean_look("*", INK, 7.0)))
+    if many:
+        handles.append(Line2D([], [], label="mean of a subset", **_mean_look("o", "white", 3.0)))
+    if any(coloured):
+        handles.append(Line2D([], [], label="mean of a named subset", **_mean_look("s", GREY, 5.0)))
+    if any(len(own) >= MANY for own in panels):
+        handles.append(Line2D([], [], color=BLUE, linewidth=0.9, label="half and nine tenths of the items"))
+    if len(panels) > 1:
+        handles.append(
+            Patch(facecolor=_OTHERS[0], label=f"nine tenths of the other {_PLURALS.get(word, word)}")
+        )
+        handles.append(Patch(facecolor=_OTHERS[1], label="half of them"))
+    return handles
+
+
+_PLURALS = {
+    "benchmark": "benchmarks’ items",
+    "category": "categories’ items",
+    "subcategory": "subcategories’ items",
+}
+
+
+def _grid(panels: int) -> tuple[int, int]:
+    """Rows and columns of so many panels, as even as may be."""
+    rows = -(-panels // (4 if panels <= 24 else 6))
+    return rows, -(-panels // rows)
 
 
 def _only_two(naming: Abilities, width: float) -> str:
@@ -305,8 +462,7 @@ def _histograms(
     word: str,
     naming: Abilities,
 ) -> Figure:
-    columns = min(len(names), 4)
-    rows = -(-len(names) // columns)
+    rows, columns = _grid(len(names))
     width = WIDE if columns > 2 else COLUMN
     figure = sheet(width, 1.35 * rows + 0.4)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True)

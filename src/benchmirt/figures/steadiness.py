@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,6 +65,8 @@ _DATA, _CHANCE = 1.0, 0.0
 """Heights of the pairs of halves and of what chance gives."""
 _STRIP = 0.38
 """Height of a strip, inches."""
+_LETTERS = 72
+"""Letters of an answer that stand in a line."""
 
 
 def _panel(axes: Axes, splits: Floats, null: Floats, threshold: object) -> None:
@@ -172,7 +175,7 @@ def halves(
             drawn[column] += [*data, *chance]
             mean = words.number(entry.get(f"{column}_mean"))
             axes.set_title(f"mean {mean}, {words.probability(entry.get(f'p_{column}'))}", fontsize=6.6)
-        said = f"Dimension {dimension}: {answer(entry, result)}"
+        said = textwrap.fill(f"Dimension {dimension}: {answer(entry, result)}", _LETTERS)
         panels[0].set_title(f"{said}\n{panels[0].get_title('left')}", fontsize=6.6)
     for axes, column in zip(grid[-1], measures, strict=True):
         axes.set_xlabel(_MEASURES[column])

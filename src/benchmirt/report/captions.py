@@ -17,9 +17,10 @@ CAPTIONS: dict[str, str] = {
         "Colour and shape tell the lineage, since models of one lineage are not independent of each other."
     ),
     "item_map": (
-        "Each dot is a question, placed by what it tells apart: the farther from the centre, the more sharply it separates "
-        "able from less able models; the direction says in which ability. The arrows are the directions of the abilities. "
-        "Crosses at the edge are questions beyond the frame."
+        "Each mark is a question, placed by what it tells apart: the farther from the centre, the more sharply it separates "
+        "able from less able models; the direction says in which ability (lines with arrows). A benchmark of few subsets has "
+        "them in colours and shapes, each with its mean and a contour around half of it; one of many has their means as white "
+        "dots. Grey: the questions of the other benchmarks. Crosses at the edge lie beyond the frame."
     ),
     "directions": (
         "The mean direction of each benchmark’s questions. A benchmark along an ability asks for that ability; one that "
