@@ -316,6 +316,12 @@ def test_where_many_items_tell_nothing_a_chosen_form_keeps_the_picture(sharp: tr
     assert own["larger"].all()
 
 
+def test_the_tables_hold_numbers_so_that_what_is_not_known_is_written_empty(sharp: trial.Trial) -> None:
+    for table, texts in ((sharp.curve, {"form"}), (sharp.correlations, {"form", "benchmark"})):
+        numbers = table.drop(columns=[*texts])
+        assert all(kind.kind in "fib" for kind in numbers.dtypes), numbers.dtypes
+
+
 def test_all_items_are_the_whole(sharp: trial.Trial) -> None:
     whole = row_of(sharp, "information", 1.0)
     assert whole["loss"] == pytest.approx(0)

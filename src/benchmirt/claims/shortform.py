@@ -212,6 +212,8 @@ def _advantage(part: Part, results: Results) -> dict[str, Any]:
     lineage = results.lineage()
     half = student_factor(lineage) * float(row["advantage_se"])
     value = float(row["advantage"])
+    if not np.isfinite([value, half]).all():
+        raise Unavailable("random forms of its size have no picture to compare it with")
     return {
         "estimate": value,
         "interval": (value - half, value + half),

@@ -141,7 +141,7 @@ def _curve_row(
         "benchmarks": int(known.any(axis=1).sum()),
         "loss": float(found.loss[0]),
         "advantage": float(advantage[0]),
-        "advantage_se": jackknife_se(advantage[1:]),
+        "advantage_se": float(jackknife_se(advantage[1:])),
         "beaten": float((against[0] > found.loss[0]).mean()),
         "within": int((difference[known] <= WITHIN).sum()),
         "larger": int(found.larger[known].sum()),
@@ -185,7 +185,7 @@ def _pair_rows(
                     "r_full": found.whole[0, unit, ability],
                     "r_form": found.r[0, unit, ability],
                     "difference": difference[0],
-                    "difference_se": jackknife_se(difference[1:]),
+                    "difference_se": float(jackknife_se(difference[1:])),
                     "larger": bool(found.larger[unit, ability]),
                 }
             )
