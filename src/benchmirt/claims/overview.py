@@ -11,7 +11,7 @@ import pandas as pd
 from benchmirt.claims.verdict import number
 from benchmirt.files import write_csv, write_text
 
-__all__ = ["COLUMNS", "latex", "table", "write_latex", "write_table"]
+__all__ = ["COLUMNS", "latex", "shown", "table", "write_latex", "write_table"]
 
 COLUMNS = (
     "claim",
@@ -71,8 +71,8 @@ def write_table(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     write_csv(table(records), path)
 
 
-def _shown(entry: Mapping[str, Any], unit: str) -> str:
-    """Write an estimate with its interval: ``.85 [.70, .93]``."""
+def shown(entry: Mapping[str, Any], unit: str) -> str:
+    """Write the estimate of an answer or a part with its interval: ``.85 [.70, .93]``; ``--`` where there is none."""
     if entry["estimate"] is None:
         return "--"
     ending = " degrees" if unit == "degrees" else ""
@@ -100,7 +100,7 @@ def latex(records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
                 "Statement": record["statement"],
                 "Published": record["published"]["text"],
                 "As published": record["as_published"]["verdict"],
-                "Corrected": _shown(corrected, record["unit"]),
+                "Corrected": shown(corrected, record["unit"]),
                 "Verdict": corrected["verdict"],
             }
         )
@@ -108,7 +108,7 @@ def latex(records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
             {
                 "Claim": record["claim"],
                 "Part": part["name"],
-                "Corrected": _shown(part, part["unit"]),
+                "Corrected": shown(part, part["unit"]),
                 "True where": part["region"]["text"] if part["region"] else "--",
                 "Verdict": part["verdict"],
                 "Models": part["models"],
