@@ -2,7 +2,8 @@
 
     python tests/benchmarks/findings.py results/zeroeval results/korbench ... [--parts] [--markdown findings.md]
 
-Nothing is computed: everything stands in the studies' claims and tests of dimensions.
+Nothing is computed: everything stands in the studies' claims and tests of dimensions. Both answers stand there, by the procedure
+of the published study and corrected, with its 95 % interval; ``--``: none.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def claims(found: Sequence[Mapping[str, Any]], parts: bool) -> Iterator[list[str
         yield [
             record["claim"],
             record["statement"],
-            record["as_published"]["verdict"],
+            shown({"estimate": record["as_published"]["estimate"], "interval": None}, record["unit"]),
             shown(corrected, record["unit"]),
             region["text"] if region else "",
             f"**{corrected['verdict']}**",
@@ -96,7 +97,7 @@ def claims(found: Sequence[Mapping[str, Any]], parts: bool) -> Iterator[list[str
                 yield [
                     "",
                     part["name"],
-                    part["as_published_verdict"] or "",
+                    shown({"estimate": part["as_published"], "interval": None}, part["unit"]),
                     shown(part, part["unit"]),
                     part["region"]["text"] if part["region"] else "",
                     part["verdict"],
