@@ -284,6 +284,20 @@ def test_a_planted_difference_on_safety_alone_is_found(tmp_path: Path) -> None:
     assert [row["p_holm"] for row in rows] == pytest.approx(list(by_hand))
 
 
+def test_an_ability_that_a_claim_numbers_is_called_by_its_name(tmp_path: Path) -> None:
+    folder = _planted(tmp_path / "r")
+    tables = {
+        ability: judge.evaluate("P1", folder, study_of([_entry(_part("safety") | {"ability": ability})]))
+        for ability in ("safety", 1, 2)
+    }
+    called = {
+        ability: {row["ability"] for row in record["corrected"]["parts"][0]["table"]["rows"]}
+        for ability, record in tables.items()
+    }
+    assert called["safety"] == {"safety"}
+    assert called[1] | called[2] == {"reasoning", "safety"}
+
+
 def test_a_model_that_lost_reasoning_too_is_not_alike(tmp_path: Path) -> None:
     found = judge.evaluate("P1", _planted(tmp_path / "r", also=0.4), study_of([_entry()]))
     verdicts = [part["verdict"] for part in found["corrected"]["parts"]]

@@ -197,6 +197,14 @@ def _ranked_without(results: Results, pair: tuple[str, str], ability: Ability) -
     return _Ranked.of(results, "honest", refits.items, ability.sign * refits.a[at, :, ability.index])
 
 
+def _called(results: Results, wanted: str | int) -> str:
+    """Return the name of an ability that a claim names or numbers."""
+    try:
+        return results.ability(wanted).name
+    except Unavailable:
+        return f"ability {wanted}" if isinstance(wanted, int) else wanted
+
+
 def _ranked_as_published(results: Results, wanted: str | int) -> _Ranked:
     """Return the items with their discriminations by the published fit.
 
@@ -266,6 +274,7 @@ class _Family:
         self.abilities: dict[str | int, Ability] = {}
         self.curves: list[dict[str, Any]] = []
         self.wanted = list(dict.fromkeys(part.ability for part in claim.parts if part.ability is not None))
+        self.called = {wanted: _called(results, wanted) for wanted in self.wanted}
         for pair in pairs_of([claim]):
             for wanted in self.wanted:
                 self._test(results, pair, wanted)
@@ -297,7 +306,7 @@ class _Family:
 
     def _draw(self, group: tuple[str, str, str | int], version: str, points: list[dict[str, float]]) -> None:
         base, changed, wanted = group
-        common = {"base": base, "changed": changed, "ability": str(wanted), "version": version}
+        common = {"base": base, "changed": changed, "ability": self.called[wanted], "version": version}
         self.curves += [{**common, **point} for point in points]
 
     def table(self) -> dict[str, Any]:
@@ -305,7 +314,12 @@ class _Family:
         rows = []
         for key in dict.fromkeys([*self.tests, *self.published]):
             base, changed, wanted, end = key
-            row: dict[str, Any] = {"base": base, "changed": changed, "ability": str(wanted), "end": end}
+            row: dict[str, Any] = {
+                "base": base,
+                "changed": changed,
+                "ability": self.called[wanted],
+                "end": end,
+            }
             if key in self.tests:
                 row |= asdict(self.tests[key][1]) | {"p_holm": self.p[key]}
             if key in self.published:

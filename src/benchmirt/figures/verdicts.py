@@ -349,7 +349,7 @@ def _lines(
         if row.estimate is None:
             middle.set_axis_off()
             why = words.shorten_end(
-                printable(words.typeset(row.why)), int(width * 13.4) if wide else int(width * 14)
+                printable(words.typeset(row.why)), int(width * 20) if wide else int(width * 21)
             )
             middle.text(
                 0,
