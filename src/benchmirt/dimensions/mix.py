@@ -344,7 +344,7 @@ def run(
     replicates: int = 12,
     null_replicates: int = 0,
     splits: int = 50,
-    sweeps: int = 100,
+    sweeps: int = 1000,
     tolerance: float = 2e-3,
     seed: int = 0,
     checkpoint: Path | None = None,
@@ -364,7 +364,9 @@ def run(
     null_replicates, splits
         For the dimensions of each category alone; see :func:`alone`.
     sweeps, tolerance
-        Of the EM fits; coarser than those of a fit that is reported, as in :mod:`benchmirt.dimensions.stability`.
+        Of the EM fits. The tolerance is coarser than that of a fit that is reported, as in
+        :mod:`benchmirt.dimensions.stability`; the sweeps leave room for a category that hardly tells the abilities apart,
+        which settles slowly.
     seed
         Of the random items.
     checkpoint
