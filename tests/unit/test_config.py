@@ -61,7 +61,7 @@ def test_defaults_are_filled_everywhere(minimal_config: Make, base: Path) -> Non
         "honest": {"min_mean": 0, "max_mean": 1},
         "min_observed": 5,
     }
-    assert study.fits["em"] == {"sweeps": 300, "tolerance": 1e-3}
+    assert study.fits["em"] == {"sweeps": 2000, "tolerance": 1e-3}
     assert study.fits["nuts"]["draws"] == 150
     assert study.dimensions["splits"] == 50
     assert study.source("mine").options["columns"] == {}

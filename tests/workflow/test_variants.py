@@ -72,7 +72,7 @@ def test_a_study_with_effects_of_testlets_runs_to_its_report(workflow: Workflow,
         "responses": "passages.csv",
         "items": "passages_items.csv",
     }
-    fits = {**config["fits"], "testlets": True, "em": {"sweeps": 300}, "nuts": {"run": False}}
+    fits = {**config["fits"], "testlets": True, "em": {"sweeps": 2000}, "nuts": {"run": False}}
     write_config(tmp_path, {**config, "sources": [*config["sources"], passages], "fits": fits})
     run = workflow.call(tmp_path)
     assert run.code == 0, run.text[-4000:]

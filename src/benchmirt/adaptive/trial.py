@@ -306,7 +306,7 @@ def run(
     best_of: int = 5,
     folds: int = 5,
     draws: int = 10,
-    sweeps: int = 300,
+    sweeps: int = 2000,
     tolerance: float = 1e-3,
 ) -> Trial:
     """Give tests of every kind to models held out of the calibration.

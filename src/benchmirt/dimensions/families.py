@@ -141,7 +141,7 @@ def _chunk(data: ResponseData, dims: int) -> int:
 
 
 def leave_one_out(
-    data: ResponseData, consensus: Consensus, *, sweeps: int = 300, tolerance: float = 1e-4, seed: int = 0
+    data: ResponseData, consensus: Consensus, *, sweeps: int = 2000, tolerance: float = 1e-4, seed: int = 0
 ) -> LeaveOneOut:
     """Estimate the abilities with each benchmark left out in turn.
 
@@ -224,7 +224,7 @@ def bootstrap(
     consensus: Consensus,
     *,
     replicates: int = 200,
-    sweeps: int = 300,
+    sweeps: int = 2000,
     tolerance: float = 1e-4,
     seed: int = 0,
 ) -> Bootstrap:

@@ -71,7 +71,7 @@ def without_pairs(
     consensus: Consensus,
     pairs: Sequence[Pair],
     *,
-    sweeps: int = 300,
+    sweeps: int = 2000,
     tolerance: float = 1e-3,
 ) -> WithoutPairs:
     """Calibrate the items once for each pair, without its answers.

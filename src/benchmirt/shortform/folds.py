@@ -67,7 +67,7 @@ class Fold:
 
 
 def fit_without(
-    data: ResponseData, hidden: Mask, dims: int, *, sweeps: int = 300, tolerance: float = 1e-3
+    data: ResponseData, hidden: Mask, dims: int, *, sweeps: int = 2000, tolerance: float = 1e-3
 ) -> em.Batch:
     """Calibrate the items without some models.
 
@@ -104,7 +104,7 @@ def calibrate(
     *,
     folds: int = 5,
     seed: int = 0,
-    sweeps: int = 300,
+    sweeps: int = 2000,
     tolerance: float = 1e-3,
 ) -> tuple[NDArray[np.intp], tuple[Fold, ...]]:
     """Deal the lineages to folds and calibrate the items without each.

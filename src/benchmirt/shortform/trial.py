@@ -336,7 +336,7 @@ def run(
     *,
     folds: int = 5,
     draws: int = 100,
-    sweeps: int = 300,
+    sweeps: int = 2000,
     tolerance: float = 1e-3,
     unconverged: bool = False,
     shares: Sequence[float] = SHARES,
