@@ -168,13 +168,28 @@ def read_json(path: str | Path, todo: str = AGAIN) -> Any:
     Raises
     ------
     InputError
-        If it is missing, or is not JSON in UTF-8.
+        If it is missing, is not JSON in UTF-8, or names a key twice, of which only one would count.
     """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError("a key stands twice", file=path, found=f'"{twice}"', todo=todo)
+        return found
+
     try:
         with open(path, encoding="utf-8") as stream:
-            return json.load(stream)
+            return json.load(stream, object_pairs_hook=once)
     except FileNotFoundError as error:
         raise InputError("the file does not exist", file=path, todo="Run the workflow first") from error
+    except IsADirectoryError as error:
+        raise InputError("", file=path, found="a folder", expected="a file", todo=todo) from error
+    except RecursionError as error:
+        raise InputError(
+            "this is not JSON", file=path, found="values nested without end", todo=todo
+        ) from error
     except json.JSONDecodeError as error:
         raise InputError(
             "this is not JSON", file=path, where=f"line {error.lineno}", found=error.msg, todo=todo

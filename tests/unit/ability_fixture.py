@@ -55,12 +55,14 @@ def calibration_of(
     )
     known = random.normal(size=(40, dims))
     models = pd.DataFrame({"model": [f"known-{model}" for model in range(40)]})
+    models["lineage"] = models["model"]
     for k in range(dims):
         for name, shift in (("", 0.0), ("_low", -0.2), ("_high", 0.2)):
             models[f"ability_{k + 1}{name}"] = known[:, k] + shift
     models["person_fit"] = random.normal(size=40)
     names = sorted(set(benchmark))
     counts = [benchmark.count(name) for name in names]
+    calibrated = [benchmark[:items].count(name) for name in names]
     return Calibration(
         items=tuple(table["question_id"][:items]),
         a=a,
@@ -74,7 +76,7 @@ def calibration_of(
         item_table=table,
         model_table=models,
         benchmark_table=pd.DataFrame(
-            {"benchmark": names, "items": counts, "calibrated": counts, "own_deviation": own_deviation}
+            {"benchmark": names, "items": counts, "calibrated": calibrated, "own_deviation": own_deviation}
         ),
         about={
             "study": "planted",

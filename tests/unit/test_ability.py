@@ -461,8 +461,31 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
         (
             "cov_d_d",
             "-1",
-            'column "cov_d_d": the calibrated question "q1" has a parameter that cannot be: found -1',
+            'column "cov_d_d": the calibrated question "q1" has a parameter that cannot be: found -1.0',
         ),
+        (
+            "cov_d_d",
+            "",
+            'row 3, column "cov_d_d": the calibrated question "q1" has a parameter that cannot be',
+        ),
+        ("cov_a_1_a_2", "50", 'question "q1" has covariances that cannot be together'),
+        ("a_1", "1_000", 'row 3, column "a_1": found "1_000"; expected a number from'),
+        ("a_1", "1e300", 'row 3, column "a_1": found "1e300"; expected a number from'),
+        ("a_1", "inf", 'row 3, column "a_1": found "inf"'),
+        ("a_1", "0.123", "the canonical frame and of the one shown do not agree"),
+        ("display_d", "0.123", "the canonical frame and of the one shown do not agree"),
+        ("floor", " 0.5", 'column "floor": found " 0.5"'),
+        ("mean", "2.5", 'column "mean": found "2.5"; expected a number from 0 to 1, or nothing'),
+        ("mean", "", 'question "q1" has outcomes and no mean'),
+        ("observed", "-5", 'column "observed": found "-5"; expected a whole number from 0'),
+        ("observed", "2.5", 'column "observed": found "2.5"'),
+        ("options", "0x4", 'column "options": found "0x4"'),
+        ("inverted", "", 'column "inverted": found nothing; expected True or False'),
+        ("calibrated", "", 'column "calibrated": found nothing; expected True or False'),
+        ("calibrated", "False", 'question "q1" has a parameter and is not said to be calibrated'),
+        ("benchmark", "", 'column "benchmark": found nothing'),
+        ("benchmark", "other", 'this benchmark is not in benchmarks.csv: found "other"'),
+        ("content_hash", None, 'lacks a column: expected "content_hash"'),
         ("floor", "1", 'column "floor": the calibrated question "q1"'),
         ("calibrated", "maybe", 'column "calibrated": found'),
         ("a_2", None, 'lacks a column: expected "a_2"'),
@@ -504,6 +527,21 @@ def rewritten(folder: Path, name: str, change: Callable[[pd.DataFrame], pd.DataF
         ("benchmarks.csv", lambda t: pd.concat([t, t.head(1)]), "twice; expected each name once"),
         ("items.csv.gz", lambda t: pd.concat([t, t.head(1)]), "twice; expected each name once"),
         ("items.csv.gz", lambda t: t.drop(columns="observed"), 'expected "observed"'),
+        ("items.csv.gz", lambda t: t[1:], 'row 2, column "items": items.csv.gz holds another number'),
+        ("items.csv.gz", lambda t: t[:0], "a header but no rows"),
+        ("items.csv.gz", lambda t: pd.concat([t, t[["d"]]], axis=1), "two columns have the same name"),
+        (
+            "models.csv",
+            lambda t: t[1:],
+            "models: this file of a calibration and its table of models do not agree",
+        ),
+        ("models.csv", lambda t: t.rename(columns={"person_fit": "Person_fit"}), 'found "Person_fit"'),
+        ("models.csv", lambda t: t.assign(ability_1=""), 'row 2, column "ability_1": found nothing'),
+        ("models.csv", lambda t: t.assign(ability_1="nan"), 'row 2, column "ability_1": found "nan"'),
+        ("models.csv", lambda t: t.assign(ability_1_low="9"), "an interval ends before it begins"),
+        ("benchmarks.csv", lambda t: t.assign(own_deviation="-1"), 'column "own_deviation": found "-1"'),
+        ("benchmarks.csv", lambda t: t.assign(items="1_0"), 'column "items": found "1_0"'),
+        ("benchmarks.csv", lambda t: t[1:], "this benchmark is not in benchmarks.csv"),
     ],
 )
 def test_other_tables_are_checked_too(tmp_path: Path, name: str, change: Any, told: str) -> None:
@@ -523,6 +561,18 @@ def test_other_tables_are_checked_too(tmp_path: Path, name: str, change: Any, to
         ({"direction": None}, "2 independent unit vectors"),
         ({"direction": [1.0]}, "2 independent unit vectors"),
         ({"name": None}, "a name of its own each"),
+        ({"named": "no"}, "an entry with name, named and direction"),
+        ({"ability": 2}, "an entry with name, named and direction"),
+        ({"direction": [-1.0, 0.0]}, "the canonical frame and of the one shown do not agree"),
+        (
+            {"simulated": "no"},
+            'simulated: this file of a calibration is not whole: found "no"; expected true or false',
+        ),
+        ({"simulated": None}, "found null; expected true or false"),
+        ({"dims": True}, "dims: this file of a calibration is not whole"),
+        ({"items": 99}, "its table of items do not agree: found 99"),
+        ({"provenance": {}}, "provenance: this file"),
+        ({"fit": None}, "fit: this file of a calibration is not whole: found null; expected a text"),
     ],
 )
 def test_edited_axes_are_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
@@ -540,6 +590,18 @@ def test_a_calibration_that_is_not_whole_is_refused(tmp_path: Path, key: str) ->
     about = json.loads((tmp_path / "calibration.json").read_text())
     (tmp_path / "calibration.json").write_text(json.dumps({k: v for k, v in about.items() if k != key}))
     assert "not whole" in refusal(lambda: calibration.read(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["items.csv.gz", "models.csv", "benchmarks.csv"])
+def test_tables_of_other_line_ends_and_orders_are_read_alike(tmp_path: Path, name: str) -> None:
+    """The rows and the columns may stand in any order, where the hashes were made anew."""
+    calibration.write(calibration_of(7, seed=39, bare=2), tmp_path)
+    known = calibration.read(tmp_path)
+    rewritten(tmp_path, name, lambda t: t.iloc[::-1, ::-1])
+    again = calibration.read(tmp_path)
+    place = [again.items.index(item) for item in known.items]
+    assert np.array_equal(again.item_cov[place], known.item_cov)
+    assert np.array_equal(again.a[place], known.a)
 
 
 def test_abilities_are_shown_turned_so_that_more_is_better() -> None:

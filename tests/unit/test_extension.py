@@ -42,6 +42,7 @@ def world(
         items=whole.items[:KNOWN],
         **{name: getattr(whole, name)[:KNOWN] for name in ("a", "d", "item_cov", "floor", "ceiling")},
         item_table=whole.item_table[:KNOWN],
+        benchmark_table=whole.benchmark_table.assign(items=KNOWN // 3, calibrated=KNOWN // 3),
         model_table=table,
         about={**whole.about, "asymptotes": floor > 0},
     )

@@ -119,6 +119,20 @@ def test_a_damaged_json_file_is_named(tmp_path: Path, content: bytes | None, tol
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', 'a key stands twice: found "c"'),
+        ("[" * 100_000, "nested without end"),
+    ],
+)
+def test_json_that_would_be_read_in_part_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=told):
+        files.read_json(path)
+
+
 def test_a_stamp_tells_files_apart_whatever_their_times(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x,1\n")

@@ -17,8 +17,9 @@ and named, turned so that more is better: ability = theta T with unit columns T,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt import identification as ident
+from benchmirt import sheets
 from benchmirt.errors import InputError, nearest
 from benchmirt.files import read_json, sha256_of, write_csv, write_json, write_text
+from benchmirt.sheets import Column, Typed
 
 __all__ = ["FILES", "FORMAT", "ITEM_FACTS", "VERSION", "Calibration", "read", "write"]
 
@@ -44,13 +47,19 @@ ITEM_FACTS = (
 )
 """Columns of ``items.csv.gz`` before ``calibrated``, the asymptotes and the parameters."""
 
-_ABOUT = ("dims", "abilities", "sha256", "study", "title", "simulated", "provenance")
+_ABOUT: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("dims", "items", "models"), (int, "a whole number above 0")),
+    "abilities": (list, "an entry with name, named and direction for each ability"),
+    "sha256": (dict, f"the hashes of {', '.join(TABLES)}"),
+    **dict.fromkeys(("study", "title", "fit", "engine", "how"), (str, "a text")),
+    "simulated": (bool, "true or false"),
+    "provenance": (dict, "a mapping with benchmirt, commit, data_hash and config_sha256"),
+}
+"""What ``calibration.json`` must hold."""
 _ANEW = "Take the folder as the finished study wrote it"
-
-_TEXTS = (
-    *("question_id", "benchmark", "category", "subcategory_one", "testlet", "content_hash", "scored_as"),
-    *("model", "family", "lineage"),
-)
+_LARGEST = 1e3  # logits, or standard deviations of ability: what no fit comes near to, and float32 bears
+_SINGULAR = 1e-12  # least eigenvalue of a matrix of correlations
+_AGREE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -235,107 +244,217 @@ def read(folder: str | Path) -> Calibration:
     Raises
     ------
     InputError
-        If the folder is no calibration, is of another version, or a file was changed since it was written.
+        If the folder is no calibration, is of another version, or a file was changed since it was written; if a parameter cannot
+        be, or two of the files tell different things, though the hashes are right.
     """
     home = Path(folder)
     about = _about(home)
     dims = int(about["dims"])
-    tables = [_table(home / name) for name in TABLES]
-    rows = tables[0]
-    _check_items(rows, dims, home / TABLES[0])
-    for table, needed, name in zip(tables[1:], _needed(dims), TABLES[1:], strict=True):
-        _check_columns(table, needed, home / name)
-    fitted = rows[rows["calibrated"]]
+    items, models, benchmarks = (
+        sheets.read(home / name, key, columns, what="table of a calibration", todo=_ANEW)
+        for name, (key, columns) in zip(TABLES, _contents(dims), strict=True)
+    )
+    rows = items.frame
+    rows["options"] = rows["options"].astype("Int16")
     names = _names(dims)
-    cov = np.empty((len(fitted), dims + 1, dims + 1))
-    for k, one in enumerate(names):
-        for m in range(k, dims + 1):
-            cov[:, k, m] = cov[:, m, k] = fitted[f"cov_{one}_{names[m]}"]
+    _check_parameters(items, names)
+    _check_models(models, dims)
+    _check_benchmarks(items, benchmarks)
+    for what, count in (("items", int(rows["calibrated"].sum())), ("models", len(models.frame))):
+        if about[what] != count:
+            raise InputError(
+                f"this file of a calibration and its table of {what} do not agree",
+                file=home / "calibration.json",
+                where=what,
+                found=str(about[what]),
+                expected=str(count),
+                todo=_ANEW,
+            )
+    fitted = rows[rows["calibrated"]]
+    T = np.array([entry["direction"] for entry in about["abilities"]], dtype=np.float64).T
+    values = fitted[names].to_numpy(dtype=np.float64)
+    cov = _covariances(fitted, names)
+    _check_frames(items, T, values, cov)
     parameters = [name for name in rows if name not in (*ITEM_FACTS, "calibrated")]
     return Calibration(
         items=tuple(fitted["question_id"]),
-        a=fitted[names[:-1]].to_numpy(dtype=np.float64),
-        d=fitted["d"].to_numpy(dtype=np.float64),
+        a=values[:, :-1],
+        d=values[:, -1],
         item_cov=cov,
         floor=fitted["floor"].to_numpy(dtype=np.float64),
         ceiling=fitted["ceiling"].to_numpy(dtype=np.float64),
-        T=np.array([entry["direction"] for entry in about["abilities"]], dtype=np.float64).T,
+        T=T,
         labels=tuple(entry["name"] for entry in about["abilities"]),
         named=tuple(entry["named"] for entry in about["abilities"]),
         item_table=rows.drop(columns=parameters),
-        model_table=tables[1],
-        benchmark_table=tables[2],
+        model_table=models.frame,
+        benchmark_table=benchmarks.frame,
         about=about,
     )
 
 
-def _needed(dims: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of numbers, after the name that comes first, of ``models.csv`` and ``benchmarks.csv``."""
-    abilities = tuple(f"ability_{k + 1}" for k in range(dims))
-    return ("model", *abilities, "person_fit"), ("benchmark", "own_deviation")
+def _contents(dims: int) -> tuple[tuple[str, dict[str, Column]], ...]:
+    """Return the names and the columns of the three tables."""
+    text, told = Column(), Column(empty=True)
+    maybe = Column(empty=True, needed=False)
+    count, wide = Column("whole", low=0), Column("number", -_LARGEST, _LARGEST)
+    share = Column("number", 0, 1, empty=True)
+    parameter = Column("number", -_LARGEST, _LARGEST, empty=True)
+    variance = Column("number", -(_LARGEST**2), _LARGEST**2, empty=True)
+    each = [
+        *_columns("", np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))),
+        *_columns("display_", np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))),
+    ]
+    items = {
+        **dict.fromkeys(ITEM_FACTS, told),
+        **dict.fromkeys(("question_id", "benchmark"), text),
+        "options": Column("whole", 2, 1000, empty=True),
+        "inverted": Column("truth"),
+        "observed": count,
+        "mean": share,
+        "calibrated": Column("truth"),
+        "floor": share,
+        "ceiling": share,
+        **{name: variance if "cov_" in name else parameter for name in each},
+    }
+    abilities = [f"ability_{k + 1}" for k in range(dims)]
+    bounds = [f"{name}_{end}" for name in abilities for end in ("low", "high")]
+    models = {
+        "model": text,
+        "family": maybe,
+        "lineage": told,
+        "observed": replace(count, needed=False),
+        "mean": replace(share, needed=False),
+        **dict.fromkeys(abilities, wide),
+        **dict.fromkeys(bounds, replace(wide, empty=True, needed=False)),
+        "person_fit": replace(wide, empty=True),
+    }
+    benchmarks = {
+        "benchmark": text,
+        "category": maybe,
+        "items": count,
+        "calibrated": count,
+        "own_deviation": Column("number", 0, _LARGEST, empty=True),
+        "deviation_models": replace(count, needed=False),
+    }
+    return ("question_id", items), ("model", models), ("benchmark", benchmarks)
 
 
-def _refuse_lacking(table: pd.DataFrame, needed: Sequence[str], path: Path) -> None:
-    """Stop at the first column that a table lacks."""
-    for name in needed:
-        if name not in table:
-            raise InputError(
-                "this table of a calibration lacks a column", file=path, expected=f'"{name}"', todo=_ANEW
+def _covariances(fitted: pd.DataFrame, names: Sequence[str]) -> Floats:
+    """Return the covariances of the items' parameters, shape (J, K + 1, K + 1)."""
+    cov = np.empty((len(fitted), len(names), len(names)))
+    for k, one in enumerate(names):
+        for m in range(k, len(names)):
+            cov[:, k, m] = cov[:, m, k] = fitted[f"cov_{one}_{names[m]}"]
+    return cov
+
+
+def _check_parameters(items: Typed, names: Sequence[str]) -> None:
+    """Check that every calibrated item has parameters that can be, and no other item has any."""
+    rows = items.frame
+    calibrated = rows["calibrated"].to_numpy(dtype=bool)
+    parameters = [name for name in _contents(len(names) - 1)[0][1] if name not in (*ITEM_FACTS, "calibrated")]
+
+    def stop(bad: NDArray[np.bool_], column: str, what: str, expected: str | None = None) -> None:
+        if bad.any():
+            place = int(bad.argmax())
+            value = rows[column].iloc[place]
+            raise items.fault(
+                f"the {what.format(rows['question_id'].iloc[place])}",
+                place,
+                column,
+                found="nothing" if pd.isna(value) else f"{value}",
+                expected=expected,
+            )
+
+    cannot = 'calibrated question "{}" has a parameter that cannot be'
+    for name in parameters:
+        known = rows[name].notna().to_numpy()
+        stop(calibrated & ~known, name, cannot, "a number")
+        stop(~calibrated & known, name, 'question "{}" has a parameter and is not said to be calibrated')
+    for name in names:
+        spread = f"cov_{name}_{name}"
+        stop(calibrated & ~(rows[spread] > 0).to_numpy(), spread, cannot, "a number above 0")
+    stop(calibrated & ~(rows["floor"] < rows["ceiling"]).to_numpy(), "floor", cannot, "less than the ceiling")
+    cov = _covariances(rows[calibrated], names)
+    scale = np.sqrt(np.einsum("jpp->jp", cov))
+    least = np.linalg.eigvalsh(cov / (scale[:, :, None] * scale[:, None, :])).min(axis=1)
+    bad = np.zeros(len(rows), dtype=bool)
+    bad[calibrated] = ~(least > _SINGULAR)
+    stop(
+        bad,
+        f"cov_{names[0]}_{names[-1]}",
+        'calibrated question "{}" has covariances that cannot be together',
+        "the columns cov_* of a row to make up a positive definite matrix",
+    )
+    untold = rows["mean"].isna().to_numpy() & (rows["observed"] > 0).to_numpy()
+    stop(untold, "mean", 'question "{}" has outcomes and no mean', "a number from 0 to 1")
+
+
+def _check_frames(items: Typed, T: Floats, values: Floats, cov: Floats) -> None:
+    """Check that the parameters say the same in both frames, which the directions of the abilities join."""
+    rows = items.frame
+    places = np.flatnonzero(rows["calibrated"].to_numpy(dtype=bool))
+    outward = np.linalg.inv(T).T
+    shown = np.column_stack([values[:, :-1] @ outward, values[:, -1]])
+    for name, column in _columns("display_", shown, ident.rotate_item_cov(cov, outward)).items():
+        told = rows[name].to_numpy(dtype=np.float64)[places]
+        bad = ~(np.abs(told - column) <= _AGREE * (1 + np.abs(column)))
+        if bad.any():
+            place = int(bad.argmax())
+            raise items.fault(
+                "the parameters of the canonical frame and of the one shown do not agree",
+                int(places[place]),
+                name,
+                found=f"{told[place]:.6g}",
+                expected=f"{column[place]:.6g}, by the other columns and the directions in calibration.json",
             )
 
 
-def _check_columns(table: pd.DataFrame, needed: Sequence[str], path: Path) -> None:
-    """Check that a table has a column of names, each once, and columns of numbers."""
-    _refuse_lacking(table, needed, path)
-    names = table[needed[0]]
-    if names.isna().any() or names.duplicated().any():
-        twice = names[names.duplicated()]
-        raise InputError(
-            "",
-            file=path,
-            where=f'column "{needed[0]}"',
-            found=f'"{twice.iloc[0]}" twice' if len(twice) else "a row without a name",
-            expected="each name once",
-            todo=_ANEW,
-        )
-    for name in needed[1:]:
-        if not pd.api.types.is_numeric_dtype(table[name]):
-            raise InputError("", file=path, where=f'column "{name}"', expected="numbers", todo=_ANEW)
-
-
-def _check_items(rows: pd.DataFrame, dims: int, path: Path) -> None:
-    """Check that every calibrated item has its parameters, as numbers that can be."""
-    names = _names(dims)
-    spreads = [f"cov_{name}_{name}" for name in names]
-    wanted = [
-        *names,
-        *_columns("", np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))),
-        "floor",
-        "ceiling",
-    ]
-    _check_columns(rows, ("question_id", "observed", "mean"), path)
-    _refuse_lacking(rows, ("benchmark", "calibrated", *wanted), path)
-    if rows["calibrated"].dtype != bool:
-        raise InputError("", file=path, where='column "calibrated"', expected="True or False", todo=_ANEW)
-    fitted = rows[rows["calibrated"]]
-    for name in wanted:
-        if not pd.api.types.is_numeric_dtype(fitted[name]):
-            raise InputError("", file=path, where=f'column "{name}"', expected="numbers", todo=_ANEW)
-        bad = ~np.isfinite(fitted[name].to_numpy(dtype=np.float64))
-        if name in spreads:
-            bad |= ~(fitted[name].to_numpy(dtype=np.float64) > 0)
-        if name == "floor":
-            bad |= ~((fitted["floor"] >= 0) & (fitted["floor"] < fitted["ceiling"])).to_numpy(dtype=bool)
-        if name == "ceiling":
-            bad |= (fitted["ceiling"] > 1).to_numpy(dtype=bool)
+def _check_models(models: Typed, dims: int) -> None:
+    """Check that no interval ends before it begins."""
+    rows = models.frame
+    for k in range(dims):
+        low, high = f"ability_{k + 1}_low", f"ability_{k + 1}_high"
+        if low not in rows or high not in rows:
+            continue
+        bad = (rows[low] > rows[high]).to_numpy()
         if bad.any():
-            first = fitted[bad].iloc[0]
-            raise InputError(
-                f'the calibrated question "{first["question_id"]}" has a parameter that cannot be',
-                file=path,
-                where=f'column "{name}"',
-                found=str(first[name]),
-                todo=_ANEW,
+            place = int(bad.argmax())
+            raise models.fault(
+                "an interval ends before it begins",
+                place,
+                low,
+                found=str(rows[low].iloc[place]),
+                expected=f"at most {rows[high].iloc[place]}, which is {high}",
+            )
+
+
+def _check_benchmarks(items: Typed, benchmarks: Typed) -> None:
+    """Check that the benchmarks of the items are those of the table of benchmarks, with as many items."""
+    rows, known = items.frame, benchmarks.frame
+    missing = ~rows["benchmark"].isin(known["benchmark"]).to_numpy()
+    if missing.any():
+        place = int(missing.argmax())
+        raise items.fault(
+            "this benchmark is not in benchmarks.csv",
+            place,
+            "benchmark",
+            found=f'"{rows["benchmark"].iloc[place]}"',
+            expected="one of " + ", ".join(known["benchmark"].head(8)) + (", ..." if len(known) > 8 else ""),
+        )
+    groups = rows.groupby("benchmark")["calibrated"]
+    for column, counts in (("items", groups.size()), ("calibrated", groups.sum())):
+        own = counts.reindex(known["benchmark"]).fillna(0).to_numpy(dtype=np.int64)
+        bad = known[column].to_numpy() != own
+        if bad.any():
+            place = int(bad.argmax())
+            raise benchmarks.fault(
+                "items.csv.gz holds another number of questions of this benchmark",
+                place,
+                column,
+                found=str(known[column].iloc[place]),
+                expected=str(own[place]),
             )
 
 
@@ -359,20 +478,8 @@ def _about(home: Path) -> dict[str, Any]:
             expected=str(VERSION),
             todo="Read it with the release that made it, or make it anew",
         )
-    lacking = [key for key in _ABOUT if key not in about]
-    entries = about.get("abilities") or []
-    good = isinstance(entries, list) and all(
-        isinstance(entry, dict) and {"name", "named", "direction"} <= set(entry) for entry in entries
-    )
-    if lacking or not good or len(entries) != about["dims"]:
-        raise InputError(
-            "this file of a calibration is not whole",
-            file=path,
-            expected=f'"{lacking[0]}"'
-            if lacking
-            else "an entry with name, named and direction for each ability",
-            todo=_ANEW,
-        )
+    _check_about(about, path)
+    entries = about["abilities"]
     _check_axes(entries, path)
     hashes = about["sha256"]
     if not (isinstance(hashes, dict) and set(hashes) == set(TABLES)):
@@ -391,6 +498,49 @@ def _about(home: Path) -> dict[str, Any]:
                 todo="Copy the whole folder anew",
             )
     return about
+
+
+def _check_about(about: Mapping[str, Any], path: Path) -> None:
+    """Check that ``calibration.json`` holds what it must, of the kind that it must be."""
+    for key, (kind, expected) in _ABOUT.items():
+        if key not in about:
+            raise InputError(
+                "this file of a calibration is not whole", file=path, expected=f'"{key}"', todo=_ANEW
+            )
+        value = about[key]
+        good = isinstance(value, kind)
+        if isinstance(value, int) and kind is int:
+            good = not isinstance(value, bool) and value > 0
+        if key == "abilities":
+            good = good and len(value) == about["dims"]
+            good = good and all(
+                isinstance(entry, dict)
+                and {"name", "direction"} <= set(entry)
+                and isinstance(entry.get("named"), bool)
+                and entry.get("ability", place) == place
+                for place, entry in enumerate(value, start=1)
+            )
+        if key == "provenance":
+            good = good and {"benchmirt", "commit", "data_hash", "config_sha256"} <= set(value)
+        if not good:
+            raise InputError(
+                "this file of a calibration is not whole",
+                file=path,
+                where=key,
+                found=json.dumps(value, ensure_ascii=False)[:80],
+                expected=expected,
+                todo=_ANEW,
+            )
+    for key, kind in (("asymptotes", bool), ("extended", list)):
+        if key in about and not isinstance(about[key], kind):
+            raise InputError(
+                "",
+                file=path,
+                where=key,
+                found=json.dumps(about[key], ensure_ascii=False)[:80],
+                expected="true or false" if kind is bool else "a list",
+                todo=_ANEW,
+            )
 
 
 def _check_axes(entries: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -413,32 +563,3 @@ def _check_axes(entries: Sequence[Mapping[str, Any]], path: Path) -> None:
             expected=f"{len(names)} independent unit vectors of {len(names)} numbers",
             todo=_ANEW,
         )
-
-
-def _table(path: Path) -> pd.DataFrame:
-    """Read a table; names stay texts, and numbers are those that were written to the last digit."""
-    try:
-        table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""])
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(
-            "", file=path, found=str(error).splitlines()[0], expected="a table", todo=_ANEW
-        ) from error
-    for name in table.columns.difference(list(_TEXTS)):
-        try:
-            table[name] = _typed(table[name]) if name != "options" else table[name].astype("Int16")
-        except ValueError as error:
-            found = str(error).rpartition(": ")[2]
-            raise InputError(
-                "", file=path, where=f'column "{name}"', found=found, expected="one kind of value", todo=_ANEW
-            ) from error
-    return table
-
-
-def _typed(column: pd.Series) -> pd.Series:
-    """Turn texts into booleans, whole numbers or numbers; pandas' own reader may lose the last digit."""
-    known = column.dropna()
-    if known.isin(["True", "False"]).all() and len(known):
-        return column == "True"
-    if known.str.fullmatch("-?[0-9]+").all() and len(known) == len(column):
-        return column.astype("int64")
-    return column.map(float, na_action="ignore").astype("float64")

@@ -1,0 +1,176 @@
+"""Tables whose columns are known beforehand, read strictly: a damaged cell is told by file, row and column, and never guessed.
+
+pandas takes a text for nothing, ``1_000`` for a number, and a second column of one name for another one. Here a number is what
+JSON and CSV writers write, a truth value is ``True`` or ``False``, and nothing is nothing only where it may be.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from benchmirt.errors import InputError, nearest
+from benchmirt.sources.reading import check_header, rows
+
+__all__ = ["Column", "Typed", "read"]
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_TRUTH = {"True": True, "False": False}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds.
+
+    Attributes
+    ----------
+    kind
+        Texts, numbers, whole numbers, or truth values.
+    low, high
+        Bounds of numbers.
+    empty
+        Whether a cell may be empty.
+    needed
+        Whether the column has to be there.
+    """
+
+    kind: Literal["text", "number", "whole", "truth"] = "text"
+    low: float = -math.inf
+    high: float = math.inf
+    empty: bool = False
+    needed: bool = True
+
+    @property
+    def expected(self) -> str:
+        """What may stand in a cell, in words."""
+        what = {"text": "a text", "number": "a number", "whole": "a whole number", "truth": "True or False"}
+        bounds = [
+            f"{word} {bound:,g}"
+            for word, bound in (("from", self.low), ("to", self.high))
+            if math.isfinite(bound)
+        ]
+        return " ".join([what[self.kind], *bounds]) + (", or nothing" if self.empty else "")
+
+    def value(self, text: str) -> Any:
+        """Return what a cell holds: None where it is empty and may be, NotImplemented where it cannot be."""
+        if not text:
+            return None if self.empty else NotImplemented
+        if self.kind == "text":
+            return text
+        if self.kind == "truth":
+            return _TRUTH.get(text, NotImplemented)
+        pattern = _WHOLE if self.kind == "whole" else _NUMBER
+        if pattern.fullmatch(text) is None:
+            return NotImplemented
+        number = int(text) if self.kind == "whole" else float(text)
+        return number if math.isfinite(number) and self.low <= number <= self.high else NotImplemented
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A table as it was read.
+
+    Attributes
+    ----------
+    file
+        Its name in messages.
+    frame
+        Texts as ``str``, numbers as ``float64`` (NaN where there is none), whole numbers as ``int64`` or, where a cell may be
+        empty, ``Int64``, truth values as ``bool`` or ``boolean``. Columns that nobody asked for are texts.
+    numbers
+        The row of the file, header included, that each row of the frame stands in.
+    todo
+        The way out of a fault.
+    """
+
+    file: str
+    frame: pd.DataFrame
+    numbers: list[int]
+    todo: str
+
+    def fault(self, what: str, place: int, column: str, *, found: str, expected: str | None) -> InputError:
+        """Return what is wrong with a cell, by its place in the frame."""
+        return InputError(
+            what,
+            file=self.file,
+            where=f'row {self.numbers[place]}, column "{column}"',
+            found=found,
+            expected=expected,
+            todo=self.todo,
+        )
+
+
+def read(path: Path, key: str, columns: Mapping[str, Column], *, what: str, todo: str) -> Typed:
+    """Read a CSV file.
+
+    Parameters
+    ----------
+    path
+        A ``.csv`` or ``.csv.gz`` file.
+    key
+        Column of names of which none may be met twice.
+    columns
+        What the columns hold, the key among them. Others may be there and are kept as texts.
+    what
+        What messages call the table, such as ``table of a calibration``.
+    todo
+        The way out of a fault.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, a column is lacking or is there twice, or a cell holds what it cannot.
+    """
+    file = str(path)
+    content = rows(path, file)
+    _, header = next(content)
+    check_header(header, file, header[0])
+    for name in (name for name, column in columns.items() if column.needed and name not in header):
+        near = nearest(name, [other for other in header if other not in columns])
+        raise InputError(
+            f"this {what} lacks a column",
+            file=file,
+            found=None if near is None else f'"{near}"',
+            expected=f'"{name}"',
+            todo=todo,
+        )
+    listed = list(content)
+    if not listed:
+        raise InputError("the table has a header but no rows", file=file, todo=todo)
+    numbers = [number for number, _ in listed]
+    typed = Typed(file, pd.DataFrame(index=range(len(listed))), numbers, todo)
+    found: dict[str, pd.Series] = {}
+    for name, texts in zip(header, zip(*(fields for _, fields in listed), strict=True), strict=True):
+        found[name] = _series(typed, name, columns.get(name, Column(empty=True)), texts)
+    typed = Typed(file, pd.DataFrame(found), numbers, todo)
+    twice = np.flatnonzero(typed.frame[key].duplicated().to_numpy())
+    if len(twice):
+        name = typed.frame[key].iloc[twice[0]]
+        raise typed.fault("", int(twice[0]), key, found=f'"{name}" twice', expected="each name once")
+    return typed
+
+
+def _series(table: Typed, name: str, column: Column, texts: Iterable[str]) -> pd.Series:
+    """Return a column in the type of its kind; stop at the first cell that cannot be."""
+    values = []
+    for place, text in enumerate(texts):
+        value = column.value(text)
+        if value is NotImplemented:
+            raise table.fault(
+                "", place, name, found=f'"{text}"' if text else "nothing", expected=column.expected
+            )
+        values.append(value)
+    if column.kind == "number":
+        return pd.Series([np.nan if value is None else value for value in values], dtype="float64")
+    if column.kind == "text":
+        return pd.Series([np.nan if value is None else value for value in values], dtype="str")
+    kinds = {"whole": ("int64", "Int64"), "truth": ("bool", "boolean")}
+    return pd.Series(values, dtype=kinds[column.kind][column.empty])
