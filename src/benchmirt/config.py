@@ -29,6 +29,7 @@ from benchmirt.strict_yaml import read_mapping
 
 __all__ = [
     "AFTERWARDS",
+    "CALIBRATION",
     "FILES",
     "FORMATS",
     "PLACES",
@@ -91,6 +92,9 @@ UNTOLD = "not told"
 
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
+
+CALIBRATION = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
+"""Files of a calibration's folder."""
 
 AFTERWARDS = ("score", "shortform", "adaptive", "compare")
 """Sections that ask something of a finished study, so that none of its results depends on them."""
@@ -817,15 +821,31 @@ def _check_afterwards(
         folder = raw[section].get("calibration")
         if folder:
             where = f"{section}.calibration"
+            own = base / raw["results"] / "calibration"
+            if os.path.realpath(base / folder) == os.path.realpath(own):
+                yield InputError(
+                    "this is the folder that a study with these results writes itself: where the configuration is not the "
+                    "one that made it, it would be made anew, out of other data",
+                    file=origin,
+                    where=where,
+                    found=f'"{folder}", and results: "{raw["results"]}"',
+                    todo="Name the calibration of another study"
+                    if section == "compare"
+                    else "Name another folder in results:, or leave calibration out and give the files of the study too",
+                )
+                continue
             faults = [*_unreadable(folder, base / folder, "folder", where, origin, check_files)]
             yield from faults
-            if check_files and not faults and not (base / folder / "calibration.json").is_file():
+            gone = [name for name in CALIBRATION if not (base / folder / name).is_file()]
+            if check_files and not faults and gone:
                 yield InputError(
-                    "there is no calibration.json in this folder",
+                    f"there is no {gone[0]} in this folder",
                     file=origin,
                     where=where,
                     looked_for=str((base / folder).absolute()),
-                    todo="Name the folder `calibration` that a finished study wrote",
+                    todo="Name the folder `calibration` that a finished study wrote"
+                    if gone[0] == CALIBRATION[0]
+                    else f"Copy the whole folder; it lacks {', '.join(gone)}",
                 )
     claims = raw["compare"]["claims"]
     if claims:

@@ -681,6 +681,37 @@ def test_a_fault_in_what_is_asked_of_a_finished_study_is_named(
     assert all(word in said for word in words), said
 
 
+def test_a_calibration_that_lacks_a_file_is_named(minimal_config: Make, base: Path) -> None:
+    (base / "copied").mkdir()
+    for name in config.CALIBRATION[:-2]:
+        (base / "copied" / name).write_text("")
+    said = message(minimal_config(score={"calibration": "copied"}), base)
+    assert "there is no benchmarks.csv in this folder" in said
+    assert "it lacks benchmarks.csv, README.md" in said
+
+
+@pytest.mark.parametrize("section", ["score", "shortform", "compare"])
+@pytest.mark.parametrize("written", ["results/calibration", "results/../results/calibration/", "linked"])
+def test_the_calibration_that_the_study_itself_would_write_is_not_taken_for_one_from_elsewhere(
+    section: str, written: str, minimal_config: Make, base: Path
+) -> None:
+    """Named in a file that is given alone, it would be made anew out of the data of another study."""
+    own = base / "results" / "calibration"
+    own.mkdir(parents=True)
+    (base / "linked").symlink_to(own)
+    for name in config.CALIBRATION:
+        (own / name).write_text("")
+    said = message(minimal_config(results="results", **{section: {"calibration": written}}), base)
+    assert f"{section}.calibration: this is the folder that a study with these results writes itself" in said
+    config.load(minimal_config(results="other", **{section: {"calibration": written}}), base)
+
+
+def test_calibrations_have_the_files_that_are_asked_for() -> None:
+    from benchmirt.ability import calibration
+
+    assert calibration.FILES == config.CALIBRATION
+
+
 @pytest.mark.parametrize(
     ("section", "told"),
     [

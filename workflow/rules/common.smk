@@ -152,8 +152,8 @@ def published_models(claim):
 
 def calibration(folder=""):
     """Files of a calibration: of the one in a folder, or of this study's own."""
-    names = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
-    return [f"{os.path.normpath(folder) if folder else '<results>/calibration'}/{name}" for name in names]
+    home = os.path.normpath(folder) if folder else "<results>/calibration"
+    return [f"{home}/{name}" for name in studies.CALIBRATION]
 
 
 def chain_threads(wildcards):
