@@ -40,6 +40,8 @@ class Column:
         Whether a cell may be empty.
     needed
         Whether the column has to be there.
+    choices
+        The only texts that may stand there.
     """
 
     kind: Literal["text", "number", "whole", "truth"] = "text"
@@ -47,10 +49,13 @@ class Column:
     high: float = math.inf
     empty: bool = False
     needed: bool = True
+    choices: tuple[str, ...] = ()
 
     @property
     def expected(self) -> str:
         """What may stand in a cell, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices) + (", or nothing" if self.empty else "")
         what = {"text": "a text", "number": "a number", "whole": "a whole number", "truth": "True or False"}
         bounds = [
             f"{word} {bound:,g}"
@@ -64,7 +69,7 @@ class Column:
         if not text:
             return None if self.empty else NotImplemented
         if self.kind == "text":
-            return text
+            return text if not self.choices or text in self.choices else NotImplemented
         if self.kind == "truth":
             return _TRUTH.get(text, NotImplemented)
         pattern = _WHOLE if self.kind == "whole" else _NUMBER
@@ -108,7 +113,9 @@ class Typed:
         )
 
 
-def read(path: Path, key: str, columns: Mapping[str, Column], *, what: str, todo: str) -> Typed:
+def read(
+    path: Path, key: str, columns: Mapping[str, Column], *, what: str, todo: str, bare: bool = False
+) -> Typed:
     """Read a CSV file.
 
     Parameters
@@ -123,6 +130,8 @@ def read(path: Path, key: str, columns: Mapping[str, Column], *, what: str, todo
         What messages call the table, such as ``table of a calibration``.
     todo
         The way out of a fault.
+    bare
+        Whether it may have no rows.
 
     Raises
     ------
@@ -133,6 +142,14 @@ def read(path: Path, key: str, columns: Mapping[str, Column], *, what: str, todo
     content = rows(path, file)
     _, header = next(content)
     check_header(header, file, header[0])
+    if not set(columns) & set(header):
+        raise InputError(
+            f"this is no {what}",
+            file=file,
+            found=", ".join(header[:8]) + (", ..." if len(header) > 8 else ""),
+            expected=f"the columns {', '.join(name for name, column in columns.items() if column.needed)}",
+            todo=todo,
+        )
     for name in (name for name, column in columns.items() if column.needed and name not in header):
         near = nearest(name, [other for other in header if other not in columns])
         raise InputError(
@@ -143,12 +160,16 @@ def read(path: Path, key: str, columns: Mapping[str, Column], *, what: str, todo
             todo=todo,
         )
     listed = list(content)
-    if not listed:
+    if not listed and not bare:
         raise InputError("the table has a header but no rows", file=file, todo=todo)
     numbers = [number for number, _ in listed]
     typed = Typed(file, pd.DataFrame(index=range(len(listed))), numbers, todo)
     found: dict[str, pd.Series] = {}
-    for name, texts in zip(header, zip(*(fields for _, fields in listed), strict=True), strict=True):
+    for name, texts in zip(
+        header,
+        zip(*(fields for _, fields in listed), strict=True) if listed else [()] * len(header),
+        strict=True,
+    ):
         found[name] = _series(typed, name, columns.get(name, Column(empty=True)), texts)
     typed = Typed(file, pd.DataFrame(found), numbers, todo)
     twice = np.flatnonzero(typed.frame[key].duplicated().to_numpy())

@@ -49,9 +49,9 @@ def test_only_the_same_claim_can_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "no table of verdicts.*No columns"),
-        (b"claim,kind\nC1,a,b,c\nC2,a\n", "no table of verdicts"),
-        (b"\xff\xfe\x00", "no table of verdicts"),
+        (b"", "the file is empty"),
+        (b"claim,kind\nC1,a,b,c\nC2,a\n", 'table of verdicts lacks a column: expected "statement"'),
+        (b"\xff\xfe\x00", "UTF-16"),
         (b"a;b\n1;2\n", "no table of verdicts.*the columns claim"),
     ],
 )
@@ -64,8 +64,44 @@ def test_another_file_is_no_table_of_verdicts(content: bytes, told: str, tmp_pat
 
 def test_a_claim_that_stands_twice_is_refused(tmp_path: Path) -> None:
     here = table(tmp_path / "a.csv", ("C1", "count", "x", "reproduced"), ("C1", "count", "x", "inconclusive"))
-    with pytest.raises(InputError, match=r"a\.csv.*stands twice.*C1"):
+    with pytest.raises(InputError, match=r'a\.csv.*row 3, column "claim".*"C1" twice'):
         compared.verdicts(here, here)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        (
+            "corrected_verdict",
+            "holds",
+            'row 2, column "corrected_verdict": found "holds"; expected one of reproduced, not',
+        ),
+        ("corrected_verdict", "", "found nothing; expected one of reproduced"),
+        (
+            "corrected_estimate",
+            "0_5",
+            'column "corrected_estimate": found "0_5"; expected a number, or nothing',
+        ),
+        ("corrected_low", "nan", 'column "corrected_low": found "nan"'),
+        ("claim", "", 'column "claim": found nothing'),
+    ],
+)
+def test_a_damaged_verdict_is_no_change(column: str, value: str, told: str, tmp_path: Path) -> None:
+    here = table(tmp_path / "a.csv", ("C1", "count", "x", "reproduced"))
+    rows = pd.read_csv(here, dtype=str)
+    rows.loc[0, column] = value
+    rows.to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(InputError) as caught:
+        compared.verdicts(here, tmp_path / "b.csv")
+    assert told in str(caught.value)
+
+
+def test_claims_may_have_any_name_and_a_study_none(tmp_path: Path) -> None:
+    here = table(tmp_path / "a.csv", ("NA", "count", "x", "cannot test"), ("1", "count", "x", "reproduced"))
+    there = table(tmp_path / "b.csv", ("NA", "count", "x", "reproduced"))
+    assert compared.verdicts(here, there).set_index("claim")["changed"].to_dict() == {"NA": True, "1": False}
+    pd.read_csv(here)[:0].to_csv(there, index=False)
+    assert not compared.verdicts(here, there)["changed"].any()
 
 
 def test_edited_questions_are_not_linked_and_told_apart_from_missing_ones() -> None:

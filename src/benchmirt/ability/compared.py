@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt import identification as ident
-from benchmirt import provenance
+from benchmirt import provenance, sheets
 from benchmirt.ability.calibration import Calibration
 from benchmirt.ability.linking import (
     FALSE_DISCOVERIES,
@@ -29,9 +29,11 @@ from benchmirt.ability.linking import (
     matched,
     transform,
 )
+from benchmirt.claims.verdict import CANNOT_TEST, EXPLORATORY, INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
 from benchmirt.errors import InputError
 from benchmirt.files import write_csv, write_json
 from benchmirt.resampling import generator, item_units, percentile
+from benchmirt.sheets import Column
 
 __all__ = ["Compared", "compare", "verdicts", "write"]
 
@@ -47,15 +49,16 @@ METHOD = (
     f"{FALSE_DISCOVERIES}. Intervals of the correlations draw the items' testlets again. An ability of which the common items "
     "measure less than half in either study is not compared."
 )
-_VERDICTS = (
-    "claim",
-    "kind",
-    "statement",
-    "corrected_verdict",
-    "corrected_estimate",
-    "corrected_low",
-    "corrected_high",
-)
+_NUMBER = Column("number", empty=True)
+_VERDICTS = {
+    "claim": Column(),
+    "kind": Column(),
+    "statement": Column(),
+    "corrected_verdict": Column(choices=(REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, EXPLORATORY, CANNOT_TEST)),
+    "corrected_estimate": _NUMBER,
+    "corrected_low": _NUMBER,
+    "corrected_high": _NUMBER,
+}
 
 
 @dataclass(frozen=True)
@@ -272,22 +275,8 @@ def _abilities(
 
 def _verdict_table(path: str | Path) -> pd.DataFrame:
     """Read a study's table of verdicts; its columns lose the word that they are the corrected ones."""
-    try:
-        table = pd.read_csv(path, dtype={"claim": str})
-        fault = None if set(_VERDICTS) <= set(table) else ", ".join(map(str, table.columns[:6]))
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
-        table, fault = pd.DataFrame(), str(error).splitlines()[0]
-    if fault is not None:
-        raise InputError(
-            "this is no table of verdicts",
-            file=path,
-            found=fault,
-            expected=f"the columns {', '.join(_VERDICTS)}",
-            todo="Name the claims.csv that a study wrote",
-        )
-    twice = table.loc[table["claim"].duplicated(), "claim"]
-    if len(twice):
-        raise InputError("a claim stands twice", file=path, found=twice.iloc[0], expected="each claim once")
+    todo = "Name the claims.csv that a study wrote, as it was written"
+    table = sheets.read(Path(path), "claim", _VERDICTS, what="table of verdicts", todo=todo, bare=True).frame
     return table[list(_VERDICTS)].rename(columns=lambda name: str(name).removeprefix("corrected_"))
 
 
