@@ -15,9 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmirt.config import Study
-from benchmirt.errors import InputError
 from benchmirt.files import write_csv, write_json
+from benchmirt.sheets import Column, typed
 from benchmirt.sources.fetched import table_in
+from benchmirt.sources.reading import read_sheet
 
 __all__ = ["COLUMNS", "called", "compare", "read", "score_columns", "scores", "write"]
 
@@ -86,33 +87,29 @@ def read(study: Study, role: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        All that stands there, as texts where the file is one of text; models are called ``org__model``.
+        All that stands there, as texts, and scores as numbers, NaN where there is none; models are called ``org__model``.
 
     Raises
     ------
     InputError
-        If the table cannot be read, lacks its key, or has a name twice.
+        If the table cannot be read, lacks its key, has a name twice, or holds a score that is no number.
     """
     key = _KEYS[role]
     shown = place = study.statistics_places(study.results)[role]
     if (study.base / place).is_dir():
         shown = table_in(study.base / place, place, [key])
-    path = study.base / shown
-    try:
-        frame = pd.read_parquet(path) if shown.endswith(".parquet") else pd.read_csv(path, dtype=str)
-    except (ValueError, OSError) as error:
-        raise InputError("this table cannot be read", file=shown, found=str(error).splitlines()[0]) from None
-    if key not in frame:
-        raise InputError(
-            f'there is no column "{key}"', file=shown, found=", ".join(map(str, frame.columns[:8]))
-        )
+    sheet = read_sheet(study.base / shown, shown, key, elsewhere=False)
+    scores = [name for name in sheet.header if _plain(name).endswith((_ENDING, "average_score"))]
+    columns = {key: Column(), **dict.fromkeys(scores, Column("number", empty=True))}
+    todo = "Take the table as it was published"
+    table = typed(sheet, key, columns, what=f"published table of {role}", todo=todo)
+    frame = table.frame
     if role == "models":
-        frame[key] = frame[key].astype(str).map(called)
-    twice = frame[key][frame[key].duplicated()]
-    if len(twice):
-        raise InputError(
-            "a name stands there twice", file=shown, where=f'column "{key}"', found=f'"{twice.iloc[0]}"'
-        )
+        frame[key] = frame[key].map(called)
+        twice = np.flatnonzero(frame[key].duplicated().to_numpy())
+        if len(twice):
+            found = f'"{frame[key].iloc[twice[0]]}" twice'
+            raise table.fault("", int(twice[0]), key, found=found, expected="each name once")
     return frame
 
 
@@ -184,8 +181,8 @@ def _items(items: pd.DataFrame, published: pd.DataFrame) -> Iterator[Compared]:
             yield "items", ("value", name, "kept", True, True), True
     both = theirs.index.intersection(ours.index)
     if "average_score" in theirs:
-        scores = pd.to_numeric(theirs.loc[both, "average_score"], errors="coerce")
-        for name, mean, score in zip(both, ours.loc[both, "mean"], scores, strict=True):
+        means = zip(both, ours.loc[both, "mean"], theirs.loc[both, "average_score"], strict=True)
+        for name, mean, score in means:
             yield (
                 "item means",
                 ("value", name, "average_score", mean, score),
@@ -236,7 +233,7 @@ def _models(
         for kept in (True, False)
     ]
     for column, benchmarks in columns.items():
-        told = pd.to_numeric(theirs[column], errors="coerce").to_dict()
+        told = theirs[column].to_dict()
         what = "model means" if len(benchmarks) == 1 else "model scores over benchmarks"
         for name in [name for name in names if name in told]:
             same = any(abs(way.at[name, column] - told[name]) <= _CLOSE for way in ways)

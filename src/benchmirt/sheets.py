@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from benchmirt.errors import InputError, nearest
-from benchmirt.sources.reading import check_header, rows
+from benchmirt.sources.reading import Sheet, check_header, rows
 
-__all__ = ["Column", "Typed", "read"]
+__all__ = ["Column", "Typed", "read", "typed"]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -142,41 +142,59 @@ def read(
     content = rows(path, file)
     _, header = next(content)
     check_header(header, file, header[0])
-    if not set(columns) & set(header):
+    whole = _lacking(header, columns) is None
+    listed = list(content) if whole else []
+    sheet = Sheet(file, tuple(header), [fields for _, fields in listed], [number for number, _ in listed])
+    if whole and not listed and not bare:
+        raise InputError("the table has a header but no rows", file=file, todo=todo)
+    return typed(sheet, key, columns, what=what, todo=todo)
+
+
+def _lacking(header: Iterable[str], columns: Mapping[str, Column]) -> str | None:
+    """Return the first column that has to be there and is not."""
+    there = set(header)
+    return next((name for name, column in columns.items() if column.needed and name not in there), None)
+
+
+def typed(sheet: Sheet, key: str, columns: Mapping[str, Column], *, what: str, todo: str) -> Typed:
+    """Give the columns of a table of texts their types; as :func:`read`.
+
+    Raises
+    ------
+    InputError
+        If a column is lacking, or a cell holds what it cannot.
+    """
+    lacking = _lacking(sheet.header, columns)
+    if lacking is not None and not set(columns) & set(sheet.header):
         raise InputError(
             f"this is no {what}",
-            file=file,
-            found=", ".join(header[:8]) + (", ..." if len(header) > 8 else ""),
+            file=sheet.file,
+            found=", ".join(sheet.header[:8]) + (", ..." if len(sheet.header) > 8 else ""),
             expected=f"the columns {', '.join(name for name, column in columns.items() if column.needed)}",
             todo=todo,
         )
-    for name in (name for name, column in columns.items() if column.needed and name not in header):
-        near = nearest(name, [other for other in header if other not in columns])
+    if lacking is not None:
+        near = nearest(lacking, [other for other in sheet.header if other not in columns])
         raise InputError(
             f"this {what} lacks a column",
-            file=file,
+            file=sheet.file,
             found=None if near is None else f'"{near}"',
-            expected=f'"{name}"',
+            expected=f'"{lacking}"',
             todo=todo,
         )
-    listed = list(content)
-    if not listed and not bare:
-        raise InputError("the table has a header but no rows", file=file, todo=todo)
-    numbers = [number for number, _ in listed]
-    typed = Typed(file, pd.DataFrame(index=range(len(listed))), numbers, todo)
     found: dict[str, pd.Series] = {}
-    for name, texts in zip(
-        header,
-        zip(*(fields for _, fields in listed), strict=True) if listed else [()] * len(header),
-        strict=True,
-    ):
-        found[name] = _series(typed, name, columns.get(name, Column(empty=True)), texts)
-    typed = Typed(file, pd.DataFrame(found), numbers, todo)
-    twice = np.flatnonzero(typed.frame[key].duplicated().to_numpy())
+    table = Typed(sheet.file, pd.DataFrame(), sheet.numbers, todo)
+    for place, name in enumerate(sheet.header):
+        if name in columns and name in sheet.unreadable:
+            sheet.column(name)  # raises
+        texts = (fields[place] for fields in sheet.fields)
+        found[name] = _series(table, name, columns.get(name, Column(empty=True)), texts)
+    table = Typed(sheet.file, pd.DataFrame(found), sheet.numbers, todo)
+    twice = np.flatnonzero(table.frame[key].duplicated().to_numpy())
     if len(twice):
-        name = typed.frame[key].iloc[twice[0]]
-        raise typed.fault("", int(twice[0]), key, found=f'"{name}" twice', expected="each name once")
-    return typed
+        name = table.frame[key].iloc[twice[0]]
+        raise table.fault("", int(twice[0]), key, found=f'"{name}" twice', expected="each name once")
+    return table
 
 
 def _series(table: Typed, name: str, column: Column, texts: Iterable[str]) -> pd.Series:

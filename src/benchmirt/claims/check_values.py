@@ -6,7 +6,7 @@ for what is made of it.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,10 @@ QUANTITIES = ("spearman", "pearson", "score")
 
 COLUMNS = ("quantity", "column", "against", "model", "value", "low", "high", "evidence")
 """Columns of a table of check values; ``against`` is empty for a score, ``model`` for a correlation."""
+
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+)  # its digits behind the point count, so that it has no exponent
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,15 @@ def _value(row: Mapping[str, str], path: Path, where: str) -> CheckValue:
             where=where,
             todo="Fill it in, or remove the row",
         )
+    low, high = ends
+    if low is not None and high is not None and not low <= value <= high:
+        raise InputError(
+            "the interval does not hold the value",
+            file=path,
+            where=where,
+            found=f"{low} to {high}, and {value}",
+            expected="low, value and high in this order",
+        )
     return CheckValue(
         quantity=quantity,
         column=row["column"].strip(),
@@ -93,7 +106,7 @@ def _value(row: Mapping[str, str], path: Path, where: str) -> CheckValue:
         model=row["model"].strip(),
         value=value,
         digits=len(row["value"].strip().partition(".")[2]),
-        interval=None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
+        interval=None if low is None or high is None else (low, high),
     )
 
 
@@ -101,12 +114,21 @@ def _number(row: Mapping[str, str], name: str, path: Path, where: str) -> float 
     text = row[name].strip()
     if not text:
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    if _NUMBER.fullmatch(text) is None:
         raise InputError(
-            "", file=path, where=f'{where}, column "{name}"', found=f'"{text}"', expected="a number"
+            "",
+            file=path,
+            where=f'{where}, column "{name}"',
+            found=f'"{text}"',
+            expected="a number such as 0.25",
+        )
+    value = float(text)
+    if row["quantity"] != "score" and abs(value) > 1:
+        raise InputError(
+            "this is no correlation",
+            file=path,
+            where=f'{where}, column "{name}"',
+            found=text,
+            expected="a number from -1 to 1",
         )
     return value

@@ -44,7 +44,7 @@ def checked(claim: spec.Claim, results: Results) -> list[dict[str, Any]]:
     table = published_statistics.read(study, "models").set_index("model")
     items, models = results.items("published"), results.models("published")
     columns = published_statistics.score_columns(items, table.columns)
-    published = table[list(columns)].apply(pd.to_numeric, errors="coerce")
+    published = table[list(columns)]
     names = [published_statistics.called(name) for name in models["model"]]
     here = published_statistics.scores(items, results.responses("published"), names, columns)
     family = table["family"] if "family" in table else pd.Series(table.index, index=table.index)

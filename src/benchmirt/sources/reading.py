@@ -299,8 +299,19 @@ def check_names(names: Sequence[str], file: str, where: Callable[[int], str]) ->
         )
 
 
-def check_header(header: Sequence[str], file: str, needed: str) -> None:
+def check_header(header: Sequence[str], file: str, needed: str, *, elsewhere: bool = True) -> None:
     """Check the names of the columns.
+
+    Parameters
+    ----------
+    header
+        The names.
+    file
+        The file in messages.
+    needed
+        The column that must be there.
+    elsewhere
+        Whether the configuration can say that another column is the one.
 
     Raises
     ------
@@ -352,9 +363,10 @@ def check_header(header: Sequence[str], file: str, needed: str) -> None:
     if needed not in seen:
         shown = ", ".join(f'"{name}"' for name in list(header)[:5]) + (", ..." if len(header) > 5 else "")
         near = nearest(needed, header)
-        todo = f"Add the column {needed}, or say in columns: which one it is"
+        told = ", or say in columns: which one it is" if elsewhere else ""
+        todo = f"Add the column {needed}{told}"
         if near is not None:
-            todo = f'Rename "{near}" to {needed} if it is the one, or say in columns: which one it is'
+            todo = f'Rename "{near}" to {needed} if it is the one{told}'
         if header[0].startswith(("{", "[")):
             todo = "The file seems to be JSON; write it as CSV"
         for separator, called in ((";", "semicolons"), ("\t", "tabs")):
@@ -527,7 +539,7 @@ def read_rows(path: Path, file: str) -> tuple[list[str], list[tuple[int, dict[st
     return header, [(number, dict(zip(header, fields, strict=True))) for number, fields in content]
 
 
-def read_sheet(path: Path, file: str, needed: str) -> Sheet:
+def read_sheet(path: Path, file: str, needed: str, *, elsewhere: bool = True) -> Sheet:
     """Read a table of texts (facts of items or models) whole.
 
     Parameters
@@ -538,6 +550,8 @@ def read_sheet(path: Path, file: str, needed: str) -> Sheet:
         Its name in messages.
     needed
         The column that must be there.
+    elsewhere
+        Whether the configuration can say that another column is the one.
 
     Raises
     ------
@@ -565,7 +579,7 @@ def read_sheet(path: Path, file: str, needed: str) -> Sheet:
         read = list(content)
         numbers = [number for number, _ in read]
         fields = [row for _, row in read]
-    check_header(header, file, needed)
+    check_header(header, file, needed, elsewhere=elsewhere)
     if not fields:
         raise InputError("the table has a header but no rows", file=file)
     return Sheet(file, tuple(header), fields, numbers, unreadable)
