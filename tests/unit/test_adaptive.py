@@ -519,6 +519,9 @@ def test_a_trial_needs_lineages_and_its_own_matrix() -> None:
         (lambda: Stop(standard_error=float("nan")), "standard_error.*nan.*above 0"),
         (lambda: Stop(standard_error=(0.3, "x")), "standard_error.*'x'"),
         (lambda: Exposure.of(10, 0.0), "limit.*0.0.*share above 0"),
+        (lambda: Exposure.of(10, None), "limit.*None.*share above 0"),  # type: ignore[arg-type]
+        (lambda: Exposure.of(10, True), "limit.*True.*share above 0"),
+        (lambda: Exposure.of(-1, 0.5), "items.*-1.*whole number"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(make: Callable[[], object], told: str) -> None:

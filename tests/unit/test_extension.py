@@ -128,10 +128,31 @@ def test_what_cannot_be_linked_is_refused() -> None:
     alone[:KNOWN] = -1
     with pytest.raises(InputError, match=r"too few models link.*found 0.*at least 10"):
         extension.extend(known, strangers, facts, alone, simulated=True)
+    idle = outcomes.copy()
+    idle[KNOWN:, 9:] = -1  # the others are known, and did not run on the new questions
+    with pytest.raises(InputError, match=r"too few models link.*found 9 that ran on them.*at least 10"):
+        extension.extend(known, models, facts, idle, simulated=True)
+    hashed = replace(known, item_table=known.item_table.assign(content_hash="a"))
+    with pytest.raises(InputError, match=r"150 of them with another text.*name of their own"):
+        extension.extend(
+            hashed, models, facts[:KNOWN].assign(content_hash="b"), outcomes[:KNOWN], simulated=True
+        )
     dull = outcomes.copy()
     dull[KNOWN:] = 1
     with pytest.raises(InputError, match=r"tells the common models apart.*80 questions"):
         extension.extend(known, models, facts, dull, simulated=True)
+
+
+def test_names_that_clash_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    _, known, models, facts, outcomes, _ = world(11)
+    hashed = replace(known, item_table=known.item_table.assign(content_hash="a"))
+    clash = facts.assign(content_hash="a")
+    clash.loc[:3, "content_hash"] = "b"
+    clash.loc[KNOWN:, "benchmark"] = "benchmark-1"
+    extended = extension.extend(hashed, models, clash, outcomes, simulated=True)
+    assert len(extended.item_table) == len(facts)
+    assert "4 questions have the name of another question of the calibration and are left out" in caplog.text
+    assert "new questions join benchmarks that the calibration knows already: benchmark-1" in caplog.text
 
 
 def test_the_error_of_few_common_models_is_in_the_items_errors() -> None:

@@ -166,6 +166,14 @@ def test_what_cannot_be_had_is_refused() -> None:
         ({}, "size or a standard_error"),
         ({"size": 21}, "at most 20"),
         ({"standard_error": 0.01}, "at least"),
+        ({"size": 0}, "shortform.size: found 0; expected a whole number"),
+        ({"size": 2.5}, "shortform.size: found 2.5"),
+        ({"size": True}, "shortform.size: found True"),
+        (
+            {"size": 3, "standard_error": float("nan")},
+            "shortform.standard_error: found nan; expected a number above 0",
+        ),
+        ({"standard_error": -1}, "shortform.standard_error: found -1"),
         ({"size": 3, "ability": "safty"}, '"safety"'),
         ({"size": 3, "ability": 3}, '1 ("reasoning")'),
     ):

@@ -23,7 +23,7 @@ from benchmirt import matrix
 from benchmirt.ability.calibrate import commonest
 from benchmirt.ability.calibration import ITEM_FACTS, Calibration
 from benchmirt.ability.linking import Parameters, Population
-from benchmirt.ability.newcomers import match
+from benchmirt.ability.newcomers import match, places
 from benchmirt.ability.posterior import posterior
 from benchmirt.ability.response import LEAST, items_of
 from benchmirt.errors import InputError
@@ -98,7 +98,7 @@ def common_models(
     if len(columns) < LEAST_MODELS:
         raise InputError(
             "too few models link the new questions to the calibration",
-            found=f"{len(columns)} that are the calibration's own, or that answered some of its questions",
+            found=f"{len(columns)} that ran on them and are the calibration's own, or answered some of its questions",
             expected=f"at least {LEAST_MODELS}",
             todo="Run the new benchmark on models of the calibration's models.csv, or other models on some of its questions too",
         )
@@ -200,13 +200,34 @@ def extend(
     InputError
         If no item is new, none of the new ones tells models apart, or too few models are common.
     """
-    new = ~items["question_id"].isin(set(calibration.item_table["question_id"])).to_numpy()
+    place, why = places(calibration, items)
+    new = place < 0
+    other = ~new & (why != "")
+    if other.any():
+        named = items.loc[other, "question_id"]
+        _log.warning(
+            "%d questions have the name of another question of the calibration and are left out; name them apart to add them: %s",
+            len(named),
+            ", ".join(named.head(5)) + (", ..." if len(named) > 5 else ""),
+        )
     if not new.any():
         raise InputError(
             "the calibration knows all of these questions already",
-            found=f"{len(items):,} questions",
-            todo="Name the outcomes on the new benchmark too",
+            found=f"{len(items):,} questions"
+            + (f", {int(other.sum()):,} of them with another text or way of scoring" if other.any() else ""),
+            todo="Give those a name of their own"
+            if other.any()
+            else "Name the outcomes on the new benchmark too",
         )
+    joined = sorted(set(items.loc[new, "benchmark"]) & set(calibration.benchmark_table["benchmark"]))
+    if joined:
+        _log.warning(
+            "new questions join benchmarks that the calibration knows already: %s", ", ".join(joined)
+        )
+    # who did not run on the new questions says nothing about them
+    ran = np.asarray((outcomes[new] >= 0).any(axis=0))
+    models = [model for model, there in zip(models, ran.tolist(), strict=True) if there]
+    outcomes = outcomes[:, ran]
     common = common_models(calibration, models, items, outcomes)
     responses = outcomes[np.ix_(new, common.columns)]
     table = _facts(items[new], responses)

@@ -18,7 +18,7 @@ from benchmirt.errors import InputError, nearest
 if TYPE_CHECKING:
     from benchmirt.ability.calibration import Calibration
 
-__all__ = ["Newcomers", "match", "read"]
+__all__ = ["Newcomers", "match", "places", "read"]
 
 _log = logging.getLogger(__name__)
 
@@ -105,15 +105,7 @@ def match(
     names = table["question_id"].astype(str)
     outcomes = _checked(np.asarray(outcomes), names, list(models), origin)
     own = calibration.item_table.reset_index(drop=True)
-    place = pd.Index(own["question_id"]).get_indexer(pd.Index(names))
-    why = np.where(place < 0, "not in the calibration", "").astype(object)
-    for column, reason in (("content_hash", "another question"), ("scored_as", "scored in another way")):
-        if column not in table:
-            continue
-        theirs = table[column].to_numpy(dtype=object)
-        ours = own[column].to_numpy(dtype=object)[np.maximum(place, 0)]
-        known = (place >= 0) & ~pd.isna(theirs) & ~pd.isna(ours)
-        why[known & (theirs != ours)] = f"{reason} under this name than in the calibration"
+    place, why = places(calibration, table)
     answered = (outcomes >= 0).sum(axis=1)
     used = why == ""
     _require(calibration, names[answered > 0], used[answered > 0], origin)
@@ -141,6 +133,37 @@ def match(
             todo="Run it on items that are calibrated (True in that column of the calibration's items.csv.gz), or leave it out",
         )
     return Newcomers(tuple(models), responses, unmatched)
+
+
+def places(calibration: Calibration, items: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
+    """Find items in a calibration by their names.
+
+    Parameters
+    ----------
+    calibration
+        The calibration.
+    items
+        A row per item with ``question_id`` and perhaps ``content_hash`` and ``scored_as``.
+
+    Returns
+    -------
+    place
+        Rows of the calibration's ``item_table``, -1 for an item that it does not know, shape (J,).
+    why
+        Why an item does not count, shape (J,): it is not known, or its content or way of scoring is known on both sides and
+        differs; empty where it counts.
+    """
+    own = calibration.item_table
+    place = pd.Index(own["question_id"]).get_indexer(pd.Index(items["question_id"].astype(str)))
+    why = np.where(place < 0, "not in the calibration", "").astype(object)
+    for column, reason in (("content_hash", "another question"), ("scored_as", "scored in another way")):
+        if column not in items:
+            continue
+        theirs = items[column].to_numpy(dtype=object)
+        ours = own[column].to_numpy(dtype=object)[np.maximum(place, 0)]
+        known = (place >= 0) & ~pd.isna(theirs) & ~pd.isna(ours)
+        why[known & (theirs != ours)] = f"{reason} under this name than in the calibration"
+    return place, why
 
 
 def _checked(outcomes: NDArray[Any], names: pd.Series, models: list[str], origin: str) -> NDArray[np.int8]:

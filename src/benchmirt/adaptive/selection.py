@@ -37,6 +37,7 @@ from benchmirt import identification as ident
 from benchmirt.ability.posterior import Posterior, nodes
 from benchmirt.ability.response import Items
 from benchmirt.errors import InputError
+from benchmirt.given import whole_number
 from benchmirt.shortform.information import furthest_behind, weight_at
 
 __all__ = [
@@ -80,19 +81,6 @@ class Pool:
     def a(self) -> Floats:
         """Discriminations, shape (J, K)."""
         return np.asarray(self.items.a, np.float64)
-
-
-def whole_number(value: Any, name: str) -> int:
-    """Return a whole number above 0.
-
-    Raises
-    ------
-    InputError
-        If it is anything else.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError("", where=name, found=repr(value), expected="a whole number, 1 or more")
-    return int(value)
 
 
 @dataclass(frozen=True)
@@ -142,7 +130,8 @@ class Exposure:
     takers: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.limit <= 1.0:
+        fine = isinstance(self.limit, (int, float, np.number)) and not isinstance(self.limit, bool)
+        if not (fine and 0.0 < self.limit <= 1.0):
             raise InputError(
                 "", where="limit", found=repr(self.limit), expected="a share above 0 and at most 1"
             )
@@ -150,7 +139,7 @@ class Exposure:
     @classmethod
     def of(cls, items: int, limit: float) -> Exposure:
         """Begin with so many items that nobody has seen."""
-        return cls(limit, np.zeros(items, dtype=np.int64))
+        return cls(limit, np.zeros(whole_number(items, "items"), dtype=np.int64))
 
     def open(self) -> Mask:
         """Say which items one more taker may see, shape (J,)."""

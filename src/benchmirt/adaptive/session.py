@@ -27,9 +27,9 @@ from benchmirt.adaptive.selection import (
     gains,
     gather,
     shown_errors,
-    whole_number,
 )
 from benchmirt.errors import InputError
+from benchmirt.given import above_zero, whole_number
 from benchmirt.resampling import generator
 from benchmirt.shortform.information import Balance, shares
 
@@ -62,9 +62,8 @@ class Stop:
             whole_number(self.items, "items")
         errors = self.standard_error if isinstance(self.standard_error, tuple) else (self.standard_error,)
         for name, value in (*(("standard_error", one) for one in errors), ("gain", self.gain)):
-            fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and value > 0
-            if value is not None and not fine:
-                raise InputError("", where=name, found=repr(value), expected="a number above 0")
+            if value is not None:
+                above_zero(value, name)
 
     def why(self, errors: Floats, items: int, gain: float) -> str | None:
         """Say why a test ends, or None: ``standard error``, ``items``, ``no item left`` or ``gain``.

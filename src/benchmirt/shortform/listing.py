@@ -19,6 +19,7 @@ from benchmirt.ability.calibration import Calibration
 from benchmirt.ability.response import items_of
 from benchmirt.errors import InputError
 from benchmirt.files import write_csv, write_json
+from benchmirt.given import above_zero, whole_number
 from benchmirt.shortform.information import Balance, bank_of, greedy, shares
 
 __all__ = ["ShortForm", "build", "write"]
@@ -73,13 +74,17 @@ def build(
     Raises
     ------
     InputError
-        If neither size nor precision is given, there is no such ability, or all items together are not so many or so
-        precise.
+        If neither size nor precision is given or one of them cannot be, there is no such ability, or all items together are not
+        so many or so precise.
     """
     if size is None and standard_error is None:
         raise InputError(
             "a short form needs a size or a standard_error", where="shortform", todo="Give one of the two"
         )
+    if size is not None:
+        whole_number(size, "shortform.size")
+    if standard_error is not None:
+        above_zero(standard_error, "shortform.standard_error")
     chosen = None if ability == "all" else calibration.ability(ability, where="shortform.ability")
     total = len(calibration.items)
     if size is not None and size > total:
