@@ -55,6 +55,16 @@ def test_a_rule_has_the_fingerprint_of_its_own_script_of_the_same_name(rule: str
     assert re.search(rf'fingerprint=(?:lambda w: )?code_of\("{script[1]}"', RULES[rule])
 
 
+@pytest.mark.parametrize("rule", ["score", "extend", "shortform", "adaptive", "compare_studies"])
+def test_what_is_asked_for_stays_until_a_new_answer_takes_its_place(rule: str) -> None:
+    """Snakemake removes other outputs before their job begins, also where it then fails."""
+    outputs = re.search(r"    output:\n(.*?)\n    log:", RULES[rule], flags=re.DOTALL)
+    assert outputs is not None
+    named = [line for line in outputs[1].splitlines() if "<results>/" in line]
+    assert named
+    assert all("update(" in line for line in named)
+
+
 def test_every_script_has_its_rule() -> None:
     assert {script.stem for script in SCRIPTS} == {rule.removesuffix("_*") for rule in RULES}
 

@@ -178,6 +178,15 @@ def test_another_study_is_set_beside_this_one(day_two: Path, finished: Finished)
     verdicts = pd.read_csv(home / "verdicts.csv").set_index("claim")
     assert verdicts["changed"].to_dict() == {"C2": True, "C3": False, "C9": False}
     assert read_json(home / "compared.json")["models"]["common"] == len(MODELS)
+    before = {path.name: path.read_bytes() for path in home.iterdir()}
+    (other / "broken.csv").write_text("claim,kind\nC2,count\n")
+    write_config(day_two, {**finished.config, "compare": {**compare, "claims": "../other/broken.csv"}})
+    refused(
+        finished.workflow.call(day_two, "compare_studies"),
+        "broken.csv",
+        'lacks a column: expected "statement"',
+    )
+    assert {path.name: path.read_bytes() for path in home.iterdir()} == before
     write_config(day_two, finished.config)
     without = finished.workflow.call(day_two, "compare_studies")
     assert without.code != 0

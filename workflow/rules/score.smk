@@ -151,10 +151,10 @@ rule adaptive:
         consensus="<results>/dimensions/corrected/consensus.nc",
         labels="<results>/dimensions/labels.json",
     output:
-        summary="<results>/adaptive/adaptive.json",
-        curve="<results>/adaptive/curve.csv",
-        exposure="<results>/adaptive/exposure.csv",
-        figure=[f"<results>/adaptive/curve.{ending}" for ending in ("png", "svg", "pdf")],
+        summary=update("<results>/adaptive/adaptive.json"),
+        curve=update("<results>/adaptive/curve.csv"),
+        exposure=update("<results>/adaptive/exposure.csv"),
+        figure=[update(f"<results>/adaptive/curve.{ending}") for ending in ("png", "svg", "pdf")],
     log:
         "<logs>/adaptive.log",
     benchmark:
@@ -180,7 +180,7 @@ rule compare_studies:
         there=lambda w: or_stop(studies.need_other, STUDY),
     output:
         [
-            f"<results>/compared/{name}"
+            update(f"<results>/compared/{name}")
             for name in (
                 *("abilities.csv", "items.csv", "benchmarks.csv", "models.csv", "verdicts.csv"),
                 *("compared.json", "compared.png", "compared.svg", "compared.pdf"),
