@@ -31,6 +31,7 @@ __all__ = [
     "AFTERWARDS",
     "CALIBRATION",
     "FILES",
+    "FOLDERS",
     "FORMATS",
     "PLACES",
     "RAW",
@@ -92,6 +93,23 @@ UNTOLD = "not told"
 
 PLACES = ("responses", "items", "models", "folder", "files")
 """Keys of sources that take a path, or a data set of the hub in its place."""
+
+FOLDERS = (
+    *(
+        "fetched",
+        "sources",
+        "truth",
+        "outcomes",
+        "matrix",
+        "roads",
+        "published_statistics",
+        "fits",
+        "dimensions",
+    ),
+    *("prediction", "shortforms", "pairs", "claims", "profiles", "calibration", "report", "figures"),
+    *("scores", "extended", "shortform", "adaptive", "compared", "logs", "benchmarks"),
+)
+"""Folders that a study makes among its results."""
 
 CALIBRATION = ("calibration.json", "items.csv.gz", "models.csv", "benchmarks.csv", "README.md")
 """Files of a calibration's folder."""
@@ -637,7 +655,10 @@ def _check_results(results: str, base: Path, origin: str, check_files: bool) -> 
     if wrong is not None:
         yield InputError(wrong[0], file=origin, where="results", found=f'"{results}"', todo=wrong[1])
         return
-    closed = paths.not_a_folder(base / results) if check_files else None
+    if not check_files:
+        return
+    places = [base / results, *(base / results / name for name in FOLDERS)]
+    closed = next((gone for gone in map(paths.not_a_folder, places) if gone is not None), None)
     if closed is not None:
         yield InputError(
             closed.what, file=origin, where="results", found=f'"{closed.looked_for}"', todo=closed.todo

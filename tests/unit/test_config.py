@@ -681,6 +681,26 @@ def test_a_fault_in_what_is_asked_of_a_finished_study_is_named(
     assert all(word in said for word in words), said
 
 
+@pytest.mark.parametrize("name", ["scores", "matrix", "compared"])
+def test_a_file_in_the_place_of_a_folder_of_results_is_named(
+    name: str, minimal_config: Make, base: Path
+) -> None:
+    (base / "results").mkdir()
+    (base / "results" / name).write_text("")
+    said = message(minimal_config(results="results"), base)
+    assert "results: this is a file, so that no folder can be made there" in said
+    assert f'results/{name}"' in said
+
+
+def test_the_folders_of_results_are_those_that_rules_write_into() -> None:
+    text = "".join(
+        path.read_text()
+        for path in sorted((Path(config.__file__).parents[2] / "workflow" / "rules").glob("*.smk"))
+    )
+    written = set(re.findall(r"<results>/([a-z_]+)/", text))
+    assert written <= set(config.FOLDERS)
+
+
 def test_a_calibration_that_lacks_a_file_is_named(minimal_config: Make, base: Path) -> None:
     (base / "copied").mkdir()
     for name in config.CALIBRATION[:-2]:
