@@ -1,4 +1,4 @@
-"""What finished studies found, as Markdown: a row per study, then a row per claim that each of them could test.
+"""What finished studies found, as Markdown: a row per study, how well it is predicted, then a row per claim that it could test.
 
     python tests/benchmarks/findings.py results/zeroeval results/korbench ... [--parts] [--markdown findings.md]
 
@@ -25,6 +25,24 @@ FACTS = (
     "come back",
     *COUNTED,
 )
+PREDICTED = {
+    "published": {
+        "benchmark_mean": "benchmark mean",
+        "published_1": "1-D",
+        "published_1_matched": "1-D, priors of 2-D",
+        "published_2": "2-D",
+        "rasch": "Rasch",
+    },
+    "cells": {
+        "benchmark_mean": "benchmark mean",
+        "mirt_1": "1-D",
+        "mirt_2": "2-D",
+        "rasch": "Rasch",
+        "rasch_benchmark": "Rasch per benchmark",
+    },
+}
+"""Way of holding answers out -> method -> what it is called."""
+WAYS = {"published": "as published", "cells": "same priors"}
 CLAIMS = ("claim", "statement", "as published", "corrected", "the claim holds where", "verdict")
 
 
@@ -75,6 +93,22 @@ def facts(results: Path, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield str(sum(one["corrected"]["verdict"] == verdict for one in found))
 
 
+def predicted(results: Path) -> Iterator[str]:
+    """Yield the accuracies of a study's row, means over benchmarks."""
+    import pandas as pd
+
+    scores = pd.read_csv(results / "prediction" / "scores.csv", dtype={"fold": str})
+    scores = scores[
+        (scores["fold"] == "all") & (scores["benchmark"] == "macro") & (scores["metric"] == "accuracy")
+    ]
+    known = scores.set_index(["split", "method"])["value"]
+    yield results.name
+    for way, methods in PREDICTED.items():
+        for method in methods:
+            value = known.get((way, method))
+            yield "--" if value is None else f"{value:.3f}".removeprefix("0")
+
+
 def claims(found: Sequence[Mapping[str, Any]], parts: bool) -> Iterator[list[str]]:
     """Yield a row per claim that could be tested, with `parts` one per part too where it has several."""
     from benchmirt.claims.overview import shown
@@ -120,6 +154,11 @@ def main() -> None:
 
     studies = {results: records(results) for results in given.results}
     text = table(FACTS, [[*facts(*study)] for study in studies.items()]) + "\n"
+    header = [
+        "study",
+        *(f"{WAYS[way]}: {name}" for way, names in PREDICTED.items() for name in names.values()),
+    ]
+    text += f"\n{table(header, [[*predicted(results)] for results in studies])}\n"
     for results, found in studies.items():
         text += f"\n## {results.name}\n\n{table(CLAIMS, [*claims(found, given.parts)])}\n"
     if given.markdown:
