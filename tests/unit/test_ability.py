@@ -362,6 +362,15 @@ def test_an_outcome_that_is_neither_right_nor_wrong_is_refused_and_nan_is_missin
     assert 'model stands twice: found "m"' in refusal(lambda: match(known, ["m", "m"], names, outcomes))
 
 
+def test_texts_and_items_without_names_are_refused() -> None:
+    known = calibration_of(3, seed=33)
+    texts = np.array([["1"], ["0"], ["1"]])
+    assert 'found the text "1"' in refusal(lambda: match(known, ["m"], list(known.items), texts))
+    unnamed = pd.DataFrame({"id": known.items})
+    said = refusal(lambda: match(known, ["m"], unnamed, np.ones((3, 1), dtype=np.int8)))
+    assert 'the column "question_id"' in said
+
+
 def test_items_that_are_not_in_the_calibration_are_listed_and_refused_if_none_is() -> None:
     known = calibration_of(20, seed=34, bare=1)
     names = ["q3", "q5", "strange", "q20", "unanswered"]

@@ -102,6 +102,13 @@ def match(
             todo="Write a table with the column question_id and one column per model",
         )
     table = items if isinstance(items, pd.DataFrame) else pd.DataFrame({"question_id": list(items)})
+    if "question_id" not in table:
+        raise InputError(
+            "the table of items has no names",
+            file=origin,
+            found=", ".join(map(str, table.columns[:8])) or "no columns",
+            expected='the column "question_id"',
+        )
     names = table["question_id"].astype(str)
     outcomes = _checked(np.asarray(outcomes), names, list(models), origin)
     own = calibration.item_table.reset_index(drop=True)
@@ -189,7 +196,9 @@ def _checked(outcomes: NDArray[Any], names: pd.Series, models: list[str], origin
             "an outcome is neither right nor wrong",
             file=origin,
             where=f'"{names.iloc[row]}" of "{models[column]}"',
-            found=str(outcomes[row, column]),
+            found=f'the text "{outcomes[row, column]}"'
+            if isinstance(outcomes[row, column], str)
+            else str(outcomes[row, column]),
             expected="1, 0, or -1 or NaN where missing",
             todo="Decide by a threshold what counts as right before outcomes are scored",
         )
