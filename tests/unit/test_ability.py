@@ -601,6 +601,22 @@ def test_a_calibration_that_is_not_whole_is_refused(tmp_path: Path, key: str) ->
     assert "not whole" in refusal(lambda: calibration.read(tmp_path))
 
 
+@pytest.mark.parametrize("part", ["a", "d", "item_cov"])
+def test_the_largest_parameters_that_are_read_give_finite_abilities(part: str, tmp_path: Path) -> None:
+    known = calibration_of(30, seed=39, benchmarks=2)
+    responses = answers(known, np.random.default_rng(1).normal(size=(4, 2)), seed=2)
+    responses[:, ::5] = -1
+    if part == "item_cov":
+        known.item_cov[:3] *= 1e6
+    else:
+        getattr(known, part)[:3] = 1e3
+    calibration.write(known, tmp_path)
+    again = calibration.read(tmp_path)
+    found = scores.score(again, newcomers(again, responses))
+    assert np.isfinite(found.scores.filter(like="ability").to_numpy()).all()
+    assert np.isfinite(found.predictions[["predicted", "low", "high"]].to_numpy()).all()
+
+
 @pytest.mark.parametrize("name", ["items.csv.gz", "models.csv", "benchmarks.csv"])
 def test_tables_of_other_line_ends_and_orders_are_read_alike(tmp_path: Path, name: str) -> None:
     """The rows and the columns may stand in any order, where the hashes were made anew."""

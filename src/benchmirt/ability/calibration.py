@@ -301,10 +301,8 @@ def _contents(dims: int) -> tuple[tuple[str, dict[str, Column]], ...]:
     share = Column("number", 0, 1, empty=True)
     parameter = Column("number", -_LARGEST, _LARGEST, empty=True)
     variance = Column("number", -(_LARGEST**2), _LARGEST**2, empty=True)
-    each = [
-        *_columns("", np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))),
-        *_columns("display_", np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))),
-    ]
+    empty = np.zeros((0, dims + 1)), np.zeros((0, dims + 1, dims + 1))
+    shown = Column("number", empty=True)  # what bounds it is that it agrees with the other frame
     items = {
         **dict.fromkeys(ITEM_FACTS, told),
         **dict.fromkeys(("question_id", "benchmark"), text),
@@ -315,7 +313,8 @@ def _contents(dims: int) -> tuple[tuple[str, dict[str, Column]], ...]:
         "calibrated": Column("truth"),
         "floor": share,
         "ceiling": share,
-        **{name: variance if "cov_" in name else parameter for name in each},
+        **{name: variance if "cov_" in name else parameter for name in _columns("", *empty)},
+        **dict.fromkeys(_columns("display_", *empty), shown),
     }
     abilities = [f"ability_{k + 1}" for k in range(dims)]
     bounds = [f"{name}_{end}" for name in abilities for end in ("low", "high")]
@@ -327,7 +326,7 @@ def _contents(dims: int) -> tuple[tuple[str, dict[str, Column]], ...]:
         "mean": replace(share, needed=False),
         **dict.fromkeys(abilities, wide),
         **dict.fromkeys(bounds, replace(wide, empty=True, needed=False)),
-        "person_fit": replace(wide, empty=True),
+        "person_fit": shown,
     }
     benchmarks = {
         "benchmark": text,
