@@ -62,7 +62,9 @@ def records(results: Path) -> list[Mapping[str, Any]]:
 def _held(number: Mapping[str, Any]) -> tuple[str, str]:
     held, eigen = number.get("heldout") or {}, number.get("eigen") or {}
     most = "at least " if eigen.get("at_least") else ""
-    return str(held.get("chosen", "--")), f"{most}{eigen['chosen']}" if "chosen" in eigen else "--"
+    chosen = [found.get("chosen") for found in (held, eigen)]
+    fewest, left = ("--" if one is None else str(one) for one in chosen)
+    return fewest, f"{most}{left}"
 
 
 def _back(stability: Mapping[str, Any]) -> str:
