@@ -111,6 +111,15 @@ def predicted(results: Path) -> Iterator[str]:
             yield "--" if value is None else f"{value:.3f}".removeprefix("0")
 
 
+def _as_published(corrected: Mapping[str, Any]) -> float | None:
+    """Return what the published procedure says of the part that decides a claim."""
+    for part in corrected["parts"]:
+        if (part["estimate"], part["interval"]) == (corrected["estimate"], corrected["interval"]):
+            value: float | None = part["as_published"]
+            return value
+    return None
+
+
 def claims(found: Sequence[Mapping[str, Any]], parts: bool) -> Iterator[list[str]]:
     """Yield a row per claim that could be tested, with `parts` one per part too where it has several."""
     from benchmirt.claims.overview import shown
@@ -123,7 +132,7 @@ def claims(found: Sequence[Mapping[str, Any]], parts: bool) -> Iterator[list[str
         yield [
             record["claim"],
             record["statement"],
-            shown({"estimate": record["as_published"]["estimate"], "interval": None}, record["unit"]),
+            shown({"estimate": _as_published(corrected), "interval": None}, record["unit"]),
             shown(corrected, record["unit"]),
             region["text"] if region else "",
             f"**{corrected['verdict']}**",
